@@ -1,0 +1,5 @@
+//! Read, make and prepare data sets.
+
+mod rows;
+
+pub use rows::{RealRows, Rows};

@@ -1,0 +1,39 @@
+//! Give every use of randomness a stream of its own.
+//!
+//! A draw is a pure function of the seed, the purpose, an index (chain, tour, epoch) and a step, so results
+//! do not depend on threads and any draw can be made again. See [`mclv_kernels::rng`] for the generator.
+
+pub use mclv_kernels::rng::{Draws, Reader, Stream};
+
+/// What random numbers are for. Streams of different purposes never meet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Purpose {
+    /// Initial weights.
+    Init = 1,
+    /// Grey values turned into bits.
+    Binarise = 2,
+    /// Rows assigned to splits.
+    Split = 3,
+    /// Synthetic data.
+    Synthesis = 4,
+    /// Markov chains.
+    Chain = 5,
+    /// Checks that the program makes of itself.
+    SelfTest = 6,
+}
+
+/// Stream `index` for one purpose under `seed`.
+///
+/// ```
+/// use mclv::rng::{Purpose, stream};
+/// let mut rng = stream(42, Purpose::Init, 0).reader();
+/// assert!(rng.uniform() < 1.0);
+/// ```
+///
+/// # Panics
+/// If `index` needs more than 56 bits.
+pub fn stream(seed: u64, purpose: Purpose, index: u64) -> Stream {
+    assert!(index < 1 << 56, "stream index {index} needs more than 56 bits");
+    Stream::new(seed, (purpose as u64) << 56 | index)
+}

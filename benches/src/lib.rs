@@ -1,1 +1,29 @@
-//! Shared timing helpers.
+//! Time things on a noisy machine: run often, keep the best, say how loaded the machine was.
+
+use std::hint::black_box;
+use std::time::Instant;
+
+/// Seconds of one call of `work`, the best of many within about `budget` seconds.
+pub fn best_seconds<T>(budget: f64, mut work: impl FnMut() -> T) -> f64 {
+    let begun = Instant::now();
+    let mut best = f64::INFINITY;
+    let mut n = 0;
+    while n < 3 || begun.elapsed().as_secs_f64() < budget {
+        let start = Instant::now();
+        black_box(work());
+        best = best.min(start.elapsed().as_secs_f64());
+        n += 1;
+    }
+    best
+}
+
+/// The machine in one line: cores, kernels, load.
+pub fn machine() -> String {
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let load = load.split(' ').next().unwrap_or("?").to_owned();
+    format!(
+        "{} threads, kernels {}, load average {load} before the run",
+        std::thread::available_parallelism().map_or(1, |n| n.get()),
+        mclv_kernels::Isa::best()
+    )
+}

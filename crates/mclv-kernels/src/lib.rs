@@ -8,8 +8,7 @@
 //! * [`Isa`]: which instruction set the kernels use, found once at run time.
 //! * [`math`]: `exp`, `sigmoid`, `softplus` over slices, in `f32` and `f64`.
 //! * [`tiles`]: the weight layout all layer kernels read.
-//! * [`layer`]: the state of one layer given the other: inputs, means, Bernoulli bits.
-//! * [`outer`]: accumulate outer products, the statistics of a gradient.
+//! * [`layer`]: one layer given the other (inputs, means, Bernoulli bits) and the outer products of a gradient.
 //! * [`enumerate`]: sums of products over all `2^n` states.
 //!
 //! # Reproducibility
@@ -18,5 +17,13 @@
 //! set. All of them do the same operations in the same order, fused multiply-adds included, so results are
 //! **bit-identical** between the portable and the AVX2 path, and do not depend on the number of threads.
 
+mod arch;
 pub mod bits;
+pub mod enumerate;
+mod isa;
+pub mod layer;
+pub mod math;
 pub mod rng;
+pub mod tiles;
+
+pub use isa::Isa;

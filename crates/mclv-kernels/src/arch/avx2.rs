@@ -1,0 +1,135 @@
+//! Do the vector operations with AVX2 and FMA.
+//!
+//! Nothing here may run unless the CPU has both: the only callers are builds made by
+//! [`kernels!`](crate::isa::kernels), which an [`Isa`](crate::Isa) of that kind guards.
+
+use super::{F64Lanes, Lanes, Simd, U64Lanes};
+use std::arch::x86_64::*;
+
+#[derive(Clone, Copy)]
+pub(crate) struct Avx2;
+
+/// Inline, and call the intrinsics inside.
+macro_rules! op {
+    ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty $body:block)*) => {
+        $(#[inline(always)]
+        fn $name($($arg: $ty),*) -> $ret {
+            // SAFETY: reached only through an `Isa` that found AVX2 and FMA; loads and stores are of
+            // references to arrays of exactly one register.
+            unsafe { $body }
+        })*
+    };
+}
+
+impl Lanes for __m256 {
+    type Scalar = f32;
+    type Array = [f32; 8];
+
+    op! {
+        fn splat(x: f32) -> Self { _mm256_set1_ps(x) }
+        fn load(from: &[f32; 8]) -> Self { _mm256_loadu_ps(from.as_ptr()) }
+        fn store(self: Self, to: &mut [f32; 8]) -> () { _mm256_storeu_ps(to.as_mut_ptr(), self) }
+        fn add(self: Self, other: Self) -> Self { _mm256_add_ps(self, other) }
+        fn sub(self: Self, other: Self) -> Self { _mm256_sub_ps(self, other) }
+        fn mul(self: Self, other: Self) -> Self { _mm256_mul_ps(self, other) }
+        fn div(self: Self, other: Self) -> Self { _mm256_div_ps(self, other) }
+        fn mul_add(self: Self, factor: Self, term: Self) -> Self { _mm256_fmadd_ps(self, factor, term) }
+        fn neg_mul_add(self: Self, factor: Self, term: Self) -> Self { _mm256_fnmadd_ps(self, factor, term) }
+        fn min(self: Self, other: Self) -> Self { _mm256_min_ps(self, other) }
+        fn max(self: Self, other: Self) -> Self { _mm256_max_ps(self, other) }
+        fn abs(self: Self) -> Self { _mm256_andnot_ps(_mm256_set1_ps(-0.0), self) }
+        fn round(self: Self) -> Self {
+            _mm256_round_ps::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self)
+        }
+        fn pow2(self: Self) -> Self {
+            let n = _mm256_add_epi32(_mm256_cvtps_epi32(self), _mm256_set1_epi32(127));
+            _mm256_castsi256_ps(_mm256_slli_epi32::<23>(n))
+        }
+        fn select_negative(self: Self, negative: Self, otherwise: Self) -> Self {
+            _mm256_blendv_ps(otherwise, negative, self)
+        }
+        fn lt_mask(self: Self, other: Self) -> u64 {
+            u64::from(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(self, other)) as u32)
+        }
+        fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_ps(self) as u32) }
+    }
+}
+
+impl Lanes for __m256d {
+    type Scalar = f64;
+    type Array = [f64; 4];
+
+    op! {
+        fn splat(x: f64) -> Self { _mm256_set1_pd(x) }
+        fn load(from: &[f64; 4]) -> Self { _mm256_loadu_pd(from.as_ptr()) }
+        fn store(self: Self, to: &mut [f64; 4]) -> () { _mm256_storeu_pd(to.as_mut_ptr(), self) }
+        fn add(self: Self, other: Self) -> Self { _mm256_add_pd(self, other) }
+        fn sub(self: Self, other: Self) -> Self { _mm256_sub_pd(self, other) }
+        fn mul(self: Self, other: Self) -> Self { _mm256_mul_pd(self, other) }
+        fn div(self: Self, other: Self) -> Self { _mm256_div_pd(self, other) }
+        fn mul_add(self: Self, factor: Self, term: Self) -> Self { _mm256_fmadd_pd(self, factor, term) }
+        fn neg_mul_add(self: Self, factor: Self, term: Self) -> Self { _mm256_fnmadd_pd(self, factor, term) }
+        fn min(self: Self, other: Self) -> Self { _mm256_min_pd(self, other) }
+        fn max(self: Self, other: Self) -> Self { _mm256_max_pd(self, other) }
+        fn abs(self: Self) -> Self { _mm256_andnot_pd(_mm256_set1_pd(-0.0), self) }
+        fn round(self: Self) -> Self {
+            _mm256_round_pd::<{ _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC }>(self)
+        }
+        fn pow2(self: Self) -> Self {
+            // Adding 1.5·2⁵² leaves the integer in the low mantissa bits; the shift drops the rest.
+            let n = _mm256_castpd_si256(_mm256_add_pd(self, _mm256_set1_pd(6_755_399_441_055_744.0)));
+            let n = _mm256_add_epi64(n, _mm256_set1_epi64x(1023));
+            _mm256_castsi256_pd(_mm256_slli_epi64::<52>(n))
+        }
+        fn select_negative(self: Self, negative: Self, otherwise: Self) -> Self {
+            _mm256_blendv_pd(otherwise, negative, self)
+        }
+        fn lt_mask(self: Self, other: Self) -> u64 {
+            u64::from(_mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(self, other)) as u32)
+        }
+        fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_pd(self) as u32) }
+    }
+}
+
+impl F64Lanes for __m256d {
+    op! {
+        fn split_exponent(self: Self) -> (Self, Self) {
+            let one = _mm256_castpd_si256(_mm256_set1_pd(1.0));
+            let bits = _mm256_castpd_si256(self);
+            let m = _mm256_or_si256(_mm256_and_si256(bits, _mm256_set1_epi64x((1 << 52) - 1)), one);
+            // The exponent field as the low mantissa bits of 2⁵² + e.
+            const SHIFT: f64 = 4_503_599_627_370_496.0;
+            let e = _mm256_srli_epi64::<52>(bits);
+            let e = _mm256_or_si256(e, _mm256_castpd_si256(_mm256_set1_pd(SHIFT)));
+            let e = _mm256_sub_pd(_mm256_castsi256_pd(e), _mm256_set1_pd(SHIFT + 1023.0));
+            (_mm256_castsi256_pd(m), e)
+        }
+        fn widen(from: &[f32; 4]) -> Self { _mm256_cvtps_pd(_mm_loadu_ps(from.as_ptr())) }
+    }
+}
+
+impl U64Lanes for __m256i {
+    op! {
+        fn splat(x: u64) -> Self { _mm256_set1_epi64x(x as i64) }
+        fn load(from: &[u64; 4]) -> Self { _mm256_loadu_si256(from.as_ptr().cast()) }
+        fn add(self: Self, other: Self) -> Self { _mm256_add_epi64(self, other) }
+        fn xor(self: Self, other: Self) -> Self { _mm256_xor_si256(self, other) }
+        fn mul_low_halves(self: Self, other: Self) -> Self { _mm256_mul_epu32(self, other) }
+        fn high_half(self: Self) -> Self { _mm256_srli_epi64::<32>(self) }
+    }
+}
+
+impl Simd for Avx2 {
+    type F32 = __m256;
+    type F64 = __m256d;
+    type U64 = __m256i;
+
+    op! {
+        fn uniforms(even: __m256i, odd: __m256i) -> __m256 {
+            const STEP: f32 = 1.0 / (1u32 << 31) as f32;
+            let k = _mm256_blend_epi32::<0b1010_1010>(even, _mm256_slli_epi64::<32>(odd));
+            let k = _mm256_cvtepi32_ps(_mm256_srli_epi32::<1>(k));
+            _mm256_fmadd_ps(k, _mm256_set1_ps(STEP), _mm256_set1_ps(STEP / 2.0))
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Find out once which instruction set the kernels may use.
+
+use std::fmt;
+use std::sync::OnceLock;
+
+/// An instruction set that this CPU is known to have.
+///
+/// ```
+/// use mclv_kernels::Isa;
+/// assert!(Isa::available().contains(&Isa::portable()));
+/// println!("kernels: {}", Isa::best());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Isa(Kind);
+
+/// Private, so that an `Isa` can only be had through a constructor that looked at the CPU.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) enum Kind {
+    Portable,
+    #[cfg(target_arch = "x86_64")]
+    Avx2,
+}
+
+impl Isa {
+    /// Plain Rust: on every CPU, and the oracle of the others.
+    pub const fn portable() -> Self {
+        Self(Kind::Portable)
+    }
+
+    /// AVX2 with FMA, where the CPU has them.
+    pub fn avx2() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            return Some(Self(Kind::Avx2));
+        }
+        None
+    }
+
+    /// All that this CPU has, the portable one first.
+    pub fn available() -> Vec<Self> {
+        std::iter::once(Self::portable()).chain(Self::avx2()).collect()
+    }
+
+    /// The fastest that this CPU has; `portable` if the environment says `MCLV_ISA=portable`.
+    pub fn best() -> Self {
+        static BEST: OnceLock<Isa> = OnceLock::new();
+        *BEST.get_or_init(|| match std::env::var("MCLV_ISA") {
+            Ok(wish) if wish == "portable" => Self::portable(),
+            _ => Self::avx2().unwrap_or(Self::portable()),
+        })
+    }
+
+    /// `portable` or `avx2+fma`.
+    pub const fn name(self) -> &'static str {
+        match self.0 {
+            Kind::Portable => "portable",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx2 => "avx2+fma",
+        }
+    }
+
+    pub(crate) const fn kind(self) -> Kind {
+        self.0
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Isa({self})")
+    }
+}
+
+/// Define safe entry points `fn name(isa, …)`, each compiled for every instruction set from the function
+/// generic over [`Simd`](crate::arch::Simd) that is named after `=`.
+macro_rules! kernels {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:ident;)*) => {
+        $($(#[$meta])*
+        $vis fn $name(isa: $crate::Isa, $($arg: $ty),*) $(-> $ret)? {
+            match isa.kind() {
+                $crate::isa::Kind::Portable => $generic::<$crate::arch::portable::Portable>($($arg),*),
+                #[cfg(target_arch = "x86_64")]
+                $crate::isa::Kind::Avx2 => {
+                    #[target_feature(enable = "avx2,fma")]
+                    fn build($($arg: $ty),*) $(-> $ret)? {
+                        $generic::<$crate::arch::avx2::Avx2>($($arg),*)
+                    }
+                    // SAFETY: an `Isa` of this kind exists only where the CPU has AVX2 and FMA.
+                    unsafe { build($($arg),*) }
+                }
+            }
+        })*
+    };
+}
+pub(crate) use kernels;

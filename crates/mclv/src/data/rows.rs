@@ -1,6 +1,7 @@
 //! Hold the rows of a data set: packed bits, or real values in [0, 1].
 
 use crate::bits::BitRows;
+use mclv_kernels::layer::States;
 
 /// Rows of real values, row-major.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -67,6 +68,24 @@ impl Rows {
         match self {
             Self::Bits(rows) => rows.n_bits(),
             Self::Reals(rows) => rows.n_columns(),
+        }
+    }
+
+    /// One value.
+    pub fn get(&self, row: usize, column: usize) -> f32 {
+        match self {
+            Self::Bits(rows) => f32::from(u8::from(rows.get(row, column))),
+            Self::Reals(rows) => rows.row(row)[column],
+        }
+    }
+
+    /// The rows `first .. first + n`, as the kernels take them.
+    pub(crate) fn states(&self, first: usize, n: usize) -> States<'_> {
+        match self {
+            Self::Bits(rows) => States::Bits(rows.rows(first, n)),
+            Self::Reals(rows) => {
+                States::Reals(&rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()])
+            }
         }
     }
 

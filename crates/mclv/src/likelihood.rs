@@ -1,0 +1,82 @@
+//! Turn free energies and `log Z` into likelihoods with error bars.
+
+use crate::Result;
+use crate::data::Rows;
+use crate::model::Rbm;
+use crate::partition::LogZ;
+use serde::{Deserialize, Serialize};
+
+/// The average log-likelihood of a set of rows, in nats per row.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Likelihood {
+    /// Mean of `log p(v)` over the rows.
+    pub mean: f64,
+    /// Standard error of the mean: how much it would vary had other rows been drawn.
+    pub std_err_rows: f64,
+    /// Standard error from `log Z`, common to all rows; 0 if exact.
+    pub std_err_log_z: f64,
+    /// Smallest and largest `log p(v)`.
+    pub range: (f64, f64),
+    /// Number of rows.
+    pub n_rows: usize,
+}
+
+/// `log p(v) = −F(v) − log Z` of each row.
+///
+/// For grey rows this is a lower bound on the expected log-likelihood of their Bernoulli-binarised versions, not
+/// itself a log-probability: never compare it across binarisations.
+///
+/// # Errors
+/// If the rows do not have `n_visible` columns.
+pub fn log_likelihoods(rbm: &Rbm, rows: &Rows, log_z: &LogZ) -> Result<Vec<f64>> {
+    let mut values = rbm.free_energy(rows)?;
+    values.iter_mut().for_each(|f| *f = -*f - log_z.value);
+    Ok(values)
+}
+
+/// The average log-likelihood of `rows`.
+///
+/// ```
+/// use mclv::{Rbm, average_log_likelihood, bits::BitRows, data::Rows, partition, progress::Silent};
+/// let rbm = Rbm::new(3, 2, &[0.0; 6], &[0.0; 3], &[0.0; 2])?;
+/// let log_z = partition::exact(&rbm, &Default::default(), &Silent)?;
+/// let likelihood = average_log_likelihood(&rbm, &Rows::Bits(BitRows::zeros(4, 3)), &log_z)?;
+/// assert!((likelihood.mean + 3.0 * 2f64.ln()).abs() < 1e-12);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+///
+/// # Errors
+/// If the rows do not have `n_visible` columns.
+pub fn average_log_likelihood(rbm: &Rbm, rows: &Rows, log_z: &LogZ) -> Result<Likelihood> {
+    let values = log_likelihoods(rbm, rows, log_z)?;
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+    Ok(Likelihood {
+        mean,
+        std_err_rows: (variance / n).sqrt(),
+        std_err_log_z: log_z.std_err,
+        range: values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &x| (lo.min(x), hi.max(x))),
+        n_rows: values.len(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::{all_states, random_rbm};
+    use crate::progress::Silent;
+
+    #[test]
+    fn probabilities_of_all_states_sum_to_one() {
+        let rbm = random_rbm(10, 6, 1.0, 70);
+        let log_z = crate::partition::exact(&rbm, &Default::default(), &Silent).unwrap();
+        let log_p = log_likelihoods(&rbm, &Rows::Bits(all_states(10)), &log_z).unwrap();
+        assert!((log_p.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs() < 1e-10);
+        let average = average_log_likelihood(&rbm, &Rows::Bits(all_states(10)), &log_z).unwrap();
+        assert!((average.mean - log_p.iter().sum::<f64>() / 1024.0).abs() < 1e-12);
+        assert!(
+            average.range.0 < average.mean && average.mean < average.range.1 && average.std_err_rows > 0.0
+        );
+    }
+}

@@ -1,1 +1,80 @@
-fn main() {}
+//! The `mclv` command: typed arguments → library → a table or JSON. Glue only.
+
+mod args;
+mod commands;
+mod half_blocks;
+mod output;
+mod watch;
+
+use args::{Cli, Command};
+use clap::Parser;
+use output::Output;
+use std::process::ExitCode;
+
+/// Exit codes beside 0: usage errors are clap's 2.
+const FAILURE: u8 = 1;
+/// What shells use for a process ended by Ctrl-C.
+const INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match run(&cli) {
+        Ok(()) => ExitCode::SUCCESS,
+        // Whoever reads our output has had enough: `mclv … | head` is no error.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            if cli.global.json {
+                let json = serde_json::json!({ "error": format!("{error:#}") });
+                eprintln!("{json}");
+            } else {
+                eprintln!("error: {error:#}");
+            }
+            match error.downcast_ref() {
+                Some(mclv::Error::Cancelled) => ExitCode::from(INTERRUPTED),
+                _ => ExitCode::from(FAILURE),
+            }
+        }
+    }
+}
+
+fn run(cli: &Cli) -> anyhow::Result<()> {
+    start_logging(cli.global.verbose);
+    if let Some(n) = cli.global.threads {
+        rayon::ThreadPoolBuilder::new().num_threads(n.get()).build_global()?;
+    }
+    tracing::info!("{} threads, kernels {}", rayon::current_num_threads(), mclv::kernels());
+    let out = Output::new(cli.global.json);
+    match &cli.command {
+        Command::Data(command) => commands::data::run(command, &cli.global, &out),
+        Command::Init(args) => commands::init::run(args, &cli.global, &out),
+        Command::Inspect(args) => commands::inspect::run(args, &out),
+        Command::Logz(args) => commands::logz::run(args, &out),
+        Command::Likelihood(args) => commands::likelihood::run(args, &cli.global, &out),
+        Command::Convert(args) => commands::convert::run(args, &out),
+        Command::Selftest => commands::selftest::run(&out),
+        Command::Completions { shell } => commands::completions::run(*shell),
+    }
+}
+
+fn start_logging(verbose: u8) {
+    let level = match verbose {
+        0 => tracing::Level::WARN,
+        1 => tracing::Level::INFO,
+        _ => tracing::Level::DEBUG,
+    };
+    let colour = std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none();
+    tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_ansi(colour)
+        .without_time()
+        .with_target(false)
+        .init();
+}
+
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}

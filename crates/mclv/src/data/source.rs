@@ -1,0 +1,243 @@
+//! Open a data file: uncompress, hash and count it on the way, and believe nothing it promises.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use flate2::bufread::MultiGzDecoder;
+use sha2::{Digest, Sha256};
+
+use crate::{Error, Result};
+
+/// No deflate stream grows by more than this factor.
+const MAX_DEFLATE_RATIO: u64 = 1032;
+/// Buffers start no larger than this, whatever a header promises.
+const MAX_INITIAL_CAPACITY: u64 = 1 << 26;
+const BUFFER: usize = 1 << 16;
+
+/// Bytes as two hexadecimal digits each.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Whether bytes begin like a gzip file.
+pub(super) fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// Open a regular file and tell its length; folders, devices and missing files are refused.
+pub(super) fn open_file(path: &Path) -> Result<(File, u64)> {
+    // Before opening: opening a pipe would wait for its writer.
+    let metadata = path.metadata().map_err(Error::io("read", path))?;
+    if metadata.is_dir() {
+        return Err(Error::IsAFolder { path: path.into() });
+    }
+    if !metadata.is_file() {
+        return Err(Error::malformed(path, "is not a regular file; save its content as one first"));
+    }
+    Ok((File::open(path).map_err(Error::io("read", path))?, metadata.len()))
+}
+
+/// The name of a file without its folder.
+pub(super) fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// The uncompressed content of a plain or gzipped file, which is told by its first bytes.
+pub(super) struct Source<'a> {
+    path: PathBuf,
+    reader: BufReader<Hashing<'a>>,
+    /// Bytes handed out so far.
+    position: u64,
+    /// The content cannot be longer than this.
+    at_most: u64,
+    /// Whether it is being uncompressed.
+    pub is_gzip: bool,
+}
+
+/// What passes through is hashed.
+struct Hashing<'a> {
+    inner: Box<dyn Read + 'a>,
+    hash: Sha256,
+}
+
+impl Read for Hashing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.inner.read(buffer)?;
+        self.hash.update(&buffer[..n]);
+        Ok(n)
+    }
+}
+
+impl Read for Source<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(buffer)?;
+        self.position += n as u64;
+        Ok(n)
+    }
+}
+
+impl Source<'static> {
+    /// Open a file.
+    pub(super) fn open(path: &Path) -> Result<Self> {
+        let (file, length) = open_file(path)?;
+        Self::new(path, BufReader::with_capacity(BUFFER, file), length)
+    }
+}
+
+impl<'a> Source<'a> {
+    /// Take `bytes` as the content of a file; `path` stands for it in errors.
+    pub(super) fn from_bytes(path: &Path, bytes: &'a [u8]) -> Result<Self> {
+        Self::new(path, bytes, bytes.len() as u64)
+    }
+
+    fn new(path: &Path, mut raw: impl BufRead + 'a, length: u64) -> Result<Self> {
+        let is_gzip = is_gzip(raw.fill_buf().map_err(Error::io("read", path))?);
+        let (inner, at_most): (Box<dyn Read + 'a>, _) = if is_gzip {
+            (Box::new(MultiGzDecoder::new(raw)), length.saturating_mul(MAX_DEFLATE_RATIO))
+        } else {
+            (Box::new(raw), length)
+        };
+        let reader = BufReader::with_capacity(BUFFER, Hashing { inner, hash: Sha256::new() });
+        Ok(Self { path: path.into(), reader, position: 0, at_most, is_gzip })
+    }
+
+    /// The path it was opened by.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The next bytes, without taking them.
+    pub(super) fn peek(&mut self) -> Result<&[u8]> {
+        let (path, is_gzip) = (&self.path, self.is_gzip);
+        self.reader.fill_buf().map_err(|e| broken(path, is_gzip, e))
+    }
+
+    /// `N` bytes of a header.
+    pub(super) fn header<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.read_exact(&mut bytes).map_err(|e| match e.kind() {
+            io::ErrorKind::UnexpectedEof if !self.is_gzip => {
+                Error::malformed(&self.path, "ends within its header; get it again")
+            }
+            _ => self.broken(e),
+        })?;
+        Ok(bytes)
+    }
+
+    /// Refuse a header's promise of `n` more bytes that the file cannot hold; `None` is a number too large
+    /// to write down.
+    pub(super) fn check_promise(&self, n: Option<u64>) -> Result<u64> {
+        let left = self.at_most - self.position.min(self.at_most);
+        match n {
+            Some(n) if n <= left => Ok(n),
+            _ => Err(Error::Truncated {
+                path: self.path.clone(),
+                expected: n.unwrap_or(u64::MAX),
+                found: left,
+            }),
+        }
+    }
+
+    /// Exactly the next `n` bytes.
+    pub(super) fn read_exactly(&mut self, n: u64) -> Result<Vec<u8>> {
+        let mut bytes = Vec::with_capacity(n.min(MAX_INITIAL_CAPACITY) as usize);
+        self.by_ref().take(n).read_to_end(&mut bytes).map_err(|e| self.broken(e))?;
+        if (bytes.len() as u64) < n {
+            return Err(Error::Truncated { path: self.path.clone(), expected: n, found: bytes.len() as u64 });
+        }
+        Ok(bytes)
+    }
+
+    /// Insist that nothing is left, and give the SHA-256 of it all.
+    pub(super) fn finish(mut self) -> Result<String> {
+        let position = self.position;
+        if !self.peek()?.is_empty() {
+            return Err(Error::malformed_at(
+                &self.path,
+                format!("byte {position}"),
+                "goes on after the data that its header promises; get it again",
+            ));
+        }
+        Ok(hex(&self.reader.into_inner().hash.finalize()))
+    }
+
+    /// What an I/O error while reading this means.
+    pub(super) fn broken(&self, error: io::Error) -> Error {
+        broken(&self.path, self.is_gzip, error)
+    }
+}
+
+/// What an I/O error while reading a file means.
+pub(super) fn broken(path: &Path, is_gzip: bool, error: io::Error) -> Error {
+    use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
+    match error.kind() {
+        UnexpectedEof if is_gzip => Error::malformed(path, "is a gzip file cut short; get it again"),
+        InvalidData | InvalidInput if is_gzip => {
+            Error::malformed(path, format!("is not intact gzip ({error}); get it again"))
+        }
+        UnexpectedEof => Error::malformed(path, "ends too early; get it again"),
+        InvalidData | InvalidInput => Error::malformed(path, error.to_string()),
+        _ => Error::io("read", path)(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn content(bytes: &[u8], n: u64) -> Result<(Vec<u8>, String)> {
+        let mut source = Source::from_bytes(Path::new("x"), bytes)?;
+        let content = source.read_exactly(n)?;
+        Ok((content, source.finish()?))
+    }
+
+    #[test]
+    fn plain_and_gzipped_content_have_one_digest() {
+        let plain = content(b"abc", 3).unwrap();
+        assert_eq!(plain, content(&gzip(b"abc"), 3).unwrap());
+        // FIPS 180-2, appendix B.1.
+        assert_eq!(plain.1, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+
+    #[test]
+    fn cut_trailed_and_corrupt_gzip_is_refused() {
+        let good = gzip(&[7; 1000]);
+        for cut in [3, good.len() / 2, good.len() - 1] {
+            let error = content(&good[..cut], 1000).unwrap_err().to_string();
+            assert!(error.contains("cut short"), "{error}");
+        }
+        let error = content(&[good.clone(), b"garbage".to_vec()].concat(), 1000).unwrap_err().to_string();
+        assert!(error.contains("gzip"), "{error}");
+        let mut wrong_sum = good.clone();
+        let at = good.len() - 8;
+        wrong_sum[at] ^= 1;
+        let error = content(&wrong_sum, 1000).unwrap_err().to_string();
+        assert!(error.contains("not intact gzip"), "{error}");
+    }
+
+    #[test]
+    fn too_little_and_too_much_content_is_refused() {
+        assert!(matches!(content(b"abc", 4), Err(Error::Truncated { expected: 4, found: 3, .. })));
+        let error = content(b"abc", 2).unwrap_err().to_string();
+        assert!(error.contains("(byte 2)"), "{error}");
+        // A bomb is read no further than promised.
+        assert!(content(&gzip(&vec![0; 1 << 20]), 10).is_err());
+    }
+
+    #[test]
+    fn impossible_promises_are_refused() {
+        let bytes = gzip(&[0; 100]);
+        let source = Source::from_bytes(Path::new("x"), &bytes).unwrap();
+        assert_eq!(source.check_promise(Some(100)).unwrap(), 100);
+        assert!(matches!(source.check_promise(Some(1 << 40)), Err(Error::Truncated { .. })));
+        assert!(matches!(source.check_promise(None), Err(Error::Truncated { .. })));
+    }
+}

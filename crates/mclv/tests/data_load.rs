@@ -1,0 +1,223 @@
+//! Load data sets by name and path, in parts, with and without their files.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use mclv::Error;
+use mclv::data::{
+    Binarize, DataSpec, Dataset, Mirrors, Origin, Rows, SearchPath, Split, binarize, catalogue_in,
+    fetch_with, load_with,
+};
+use mclv::progress::Silent;
+
+fn search(dir: &Path) -> SearchPath {
+    SearchPath { data_dir: None, cache_dir: dir.join("cache") }
+}
+
+fn try_load(spec: &DataSpec) -> mclv::Result<Dataset> {
+    let dir = tempfile::tempdir().unwrap();
+    load_with(spec, &search(dir.path()), &Mirrors::none(), &Silent)
+}
+
+fn load(spec: &DataSpec) -> Dataset {
+    try_load(spec).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn spec(source: &str) -> DataSpec {
+    DataSpec { source: source.into(), ..DataSpec::default() }
+}
+
+#[test]
+fn built_in_sets_load_by_name() {
+    for (source, name, shape) in [
+        ("digits", "digits", (1797, 64)),
+        ("bars-and-stripes", "bars-and-stripes:4", (30, 16)),
+        ("bars-and-stripes:3", "bars-and-stripes:3", (14, 9)),
+        ("ising", "ising", (10_000, 16)),
+        ("ising:0.3", "ising:0.3", (10_000, 16)),
+    ] {
+        let data = load(&spec(source));
+        assert_eq!((data.name.as_str(), (data.n_rows(), data.n_columns())), (name, shape));
+        assert_eq!((data.provenance.n_rows, data.provenance.n_columns), shape);
+        assert_eq!(data.provenance.name, name);
+    }
+}
+
+#[test]
+fn every_split_of_bars_and_stripes_is_the_whole() {
+    let all = load(&spec("bars-and-stripes"));
+    for split in Split::EACH {
+        let part = load(&DataSpec { split, ..spec("bars-and-stripes") });
+        assert_eq!((&part.rows, part.provenance.split), (&all.rows, split));
+        assert_eq!(part.provenance.seed, None);
+    }
+}
+
+#[test]
+fn the_ceiling_of_the_log_likelihood_survives_binarisation() {
+    for how in ["grey", "threshold=0.5", "bernoulli"] {
+        let spec = DataSpec { binarize: how.parse().unwrap(), ..spec("ising:0") };
+        assert!((load(&spec).best_log_likelihood.unwrap() + 65_536f64.ln()).abs() < 1e-9);
+    }
+}
+
+#[test]
+fn binarisation_is_done_and_told() {
+    let grey = load(&spec("digits"));
+    assert_eq!(grey.provenance.preprocessing, "value/16");
+    let threshold = load(&DataSpec { binarize: Binarize::Threshold(0.5), ..spec("digits") });
+    assert_eq!(threshold.provenance.preprocessing, "value/16, threshold=0.5");
+    assert_eq!(
+        (threshold.rows, threshold.provenance.seed),
+        (binarize(&grey.rows, Binarize::Threshold(0.5), 0, 0), None)
+    );
+    let error = try_load(&DataSpec { binarize: Binarize::Threshold(2.0), ..spec("digits") }).unwrap_err();
+    assert!(matches!(error, Error::InvalidSetting { .. }), "{error}");
+}
+
+#[test]
+fn epoch_0_of_the_training_rows_is_what_load_draws() {
+    let train = DataSpec { split: Split::Train, seed: 5, ..spec("digits") };
+    let drawn = load(&DataSpec { binarize: Binarize::Bernoulli, ..train.clone() });
+    assert_eq!(drawn.rows, binarize(&load(&train).rows, Binarize::Bernoulli, 5, 0));
+    assert_eq!(drawn.provenance.seed, Some(5));
+}
+
+#[test]
+fn a_file_is_whole_or_split_by_the_seed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("numbers.csv");
+    let text: String = (0..50).map(|i| format!("{},row{i}\n", f64::from(i) / 64.0)).collect();
+    fs::write(&path, text).unwrap();
+    let spec = |split, seed| DataSpec {
+        split,
+        seed,
+        label_column: Some("-1".into()),
+        ..spec(path.to_str().unwrap())
+    };
+    let all = load(&spec(Split::All, 1));
+    assert_eq!((all.n_rows(), all.provenance.seed), (50, None));
+    let parts = [Split::Train, Split::Validation, Split::Test].map(|split| load(&spec(split, 1)));
+    assert_eq!(parts.each_ref().map(Dataset::n_rows), [40, 5, 5]);
+    for part in &parts {
+        assert_eq!((part.provenance.n_rows, part.provenance.seed), (part.n_rows(), Some(1)));
+        // Each row still has its own label.
+        let Rows::Reals(rows) = &part.rows else { panic!("packed") };
+        for (r, value) in rows.values().iter().enumerate() {
+            assert_eq!(part.labels.as_ref().unwrap().name(r), format!("row{}", value * 64.0));
+        }
+    }
+    assert_ne!(load(&spec(Split::Train, 2)).rows, parts[0].rows);
+}
+
+#[test]
+fn a_part_without_rows_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("few.csv");
+    fs::write(&path, "0,1\n").unwrap();
+    let error = try_load(&DataSpec { split: Split::Train, ..spec(path.to_str().unwrap()) }).unwrap_err();
+    assert!(matches!(error, Error::Empty { .. }), "{error}");
+    assert!(error.to_string().contains("the train part of few.csv (1 rows)"), "{error}");
+}
+
+#[test]
+fn unknown_names_and_missing_paths_are_told_apart() {
+    let error = try_load(&spec("minst")).unwrap_err();
+    assert!(matches!(&error, Error::UnknownData { suggestion: Some(s), .. } if s == "mnist"), "{error}");
+    assert!(matches!(try_load(&spec("mnist:7")), Err(Error::UnknownData { .. })));
+    assert!(matches!(try_load(&spec("")), Err(Error::UnknownData { suggestion: None, .. })));
+    for path in ["no/such/thing", "nothing.csv", "nothing.npy.gz"] {
+        let error = try_load(&spec(path)).unwrap_err();
+        assert!(
+            matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound),
+            "{error}"
+        );
+    }
+}
+
+#[test]
+fn parameters_and_settings_out_of_place_are_refused() {
+    for source in ["bars-and-stripes:99", "bars-and-stripes:x", "ising:-1"] {
+        assert!(matches!(try_load(&spec(source)), Err(Error::InvalidSetting { .. })), "{source}");
+    }
+    let labelled = DataSpec { label_column: Some("y".into()), ..spec("digits") };
+    assert!(matches!(try_load(&labelled), Err(Error::InvalidSetting { .. })));
+}
+
+#[test]
+fn a_spec_round_trips_and_unknown_settings_are_refused() {
+    let spec = DataSpec { binarize: Binarize::Threshold(0.5), split: Split::Test, ..DataSpec::default() };
+    let json = serde_json::to_string(&spec).unwrap();
+    assert_eq!(serde_json::from_str::<DataSpec>(&json).unwrap(), spec);
+    assert_eq!(serde_json::from_str::<DataSpec>("{}").unwrap(), DataSpec::default());
+    assert!(serde_json::from_str::<DataSpec>(r#"{"sauce": "digits"}"#).is_err());
+}
+
+#[test]
+fn the_catalogue_says_what_is_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let origin = || {
+        let entries = catalogue_in(&search(dir.path()));
+        entries.into_iter().find(|entry| entry.name == "mnist").unwrap().origin
+    };
+    assert_eq!(origin(), Origin::Files { found: None });
+    let folder = dir.path().join("cache/mnist");
+    fs::create_dir_all(&folder).unwrap();
+    for name in ["train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"] {
+        fs::write(folder.join(format!("{name}-ubyte.gz")), "").unwrap();
+    }
+    assert_eq!(origin(), Origin::Files { found: Some(folder) });
+    for entry in catalogue_in(&search(dir.path())) {
+        if entry.origin == Origin::BuiltIn {
+            let data = load(&spec(entry.name));
+            assert_eq!((data.n_rows(), data.n_columns()), (entry.n_rows, entry.n_columns), "{}", entry.name);
+        }
+    }
+}
+
+#[test]
+fn only_sets_with_files_are_fetched() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = fetch_with("minst", &search(dir.path()), &Mirrors::none(), &Silent).unwrap_err();
+    assert!(matches!(error, Error::UnknownData { .. }), "{error}");
+    assert_eq!(
+        fetch_with("digits", &search(dir.path()), &Mirrors::none(), &Silent).unwrap(),
+        Vec::<PathBuf>::new()
+    );
+}
+
+#[test]
+fn a_damaged_file_in_the_cache_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let folder = dir.path().join("cache/mnist");
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("train-images-idx3-ubyte"), [0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0, 0, 1, 9])
+        .unwrap();
+    let error = load_with(&spec("mnist"), &search(dir.path()), &Mirrors::none(), &Silent).unwrap_err();
+    assert!(matches!(error, Error::ChecksumMismatch { .. }), "{error}");
+}
+
+/// The whole path from a mirror that lies to the message; `data/download.rs` tests the details.
+#[cfg(feature = "fetch")]
+#[test]
+fn a_mirror_that_does_not_deliver_is_named_and_leaves_no_file() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let base = format!("http://{}/mnist/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut request = [0; 1024];
+            let _ = stream.read(&mut request);
+            let _ =
+                stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nConnection: close\r\n\r\nhello");
+        }
+    });
+    let dir = tempfile::tempdir().unwrap();
+    let mirrors = Mirrors::At(vec![base.clone()]);
+    let error = load_with(&spec("mnist"), &search(dir.path()), &mirrors, &Silent).unwrap_err();
+    assert!(matches!(error, Error::NotAvailable { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&format!("{base}train-images-idx3-ubyte.gz: ")), "{text}");
+    assert!(!dir.path().join("cache").exists());
+}

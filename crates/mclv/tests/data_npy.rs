@@ -1,0 +1,156 @@
+//! Read files that NumPy wrote; `fixtures/make_fixtures.py` makes them again.
+
+use std::fs;
+use std::path::PathBuf;
+
+use mclv::Error;
+use mclv::data::{Dataset, Rows, read};
+
+fn fixture(name: &str) -> PathBuf {
+    [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", name].iter().collect()
+}
+
+fn load(name: &str) -> Dataset {
+    read(fixture(name), None).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn error(name: &str) -> String {
+    read(fixture(name), None).unwrap_err().to_string()
+}
+
+fn reals(data: &Dataset) -> &[f32] {
+    let Rows::Reals(rows) = &data.rows else { panic!("{} is packed", data.name) };
+    rows.values()
+}
+
+const GREYS: [f32; 6] = [0.0, 0.25, 0.5, 0.75, 1.0, 0.125];
+
+#[test]
+fn every_type_of_zeros_and_ones_becomes_bits() {
+    for dtype in ["bool", "u1", "i1", "u2", "i2", "u4", "i4", "u8", "i8", "big_i4"] {
+        let data = load(&format!("bits_{dtype}.npy"));
+        let Rows::Bits(bits) = &data.rows else { panic!("{dtype} is not packed") };
+        assert_eq!((bits.n_bits(), bits.words()), (3, [0b110, 0b001].as_slice()), "{dtype}");
+    }
+}
+
+#[test]
+fn every_type_of_reals_is_read() {
+    for file in ["f4", "f8", "big_f4", "big_f8", "fortran"] {
+        let data = load(&format!("greys_{file}.npy"));
+        assert_eq!((data.n_rows(), data.n_columns(), data.image_shape), (2, 3, None), "{file}");
+        assert_eq!(reals(&data), GREYS, "{file}");
+    }
+}
+
+#[test]
+fn pictures_are_flattened_and_their_shape_kept() {
+    let expected: Vec<f32> = (0..12u8).map(|i| f32::from(i) / 16.0).collect();
+    for file in ["3d", "3d_fortran", "4d_last", "4d_first"] {
+        let data = load(&format!("images_{file}.npy"));
+        assert_eq!((data.n_columns(), data.image_shape), (6, Some((2, 3))), "{file}");
+        assert_eq!(reals(&data), expected, "{file}");
+    }
+}
+
+#[test]
+fn provenance_names_the_file_without_its_folder() {
+    let provenance = load("greys_f8.npy").provenance;
+    assert_eq!((provenance.source.as_str(), provenance.n_rows, provenance.n_columns), ("greys_f8.npy", 2, 3));
+    assert_eq!(provenance.sha256.len(), 64);
+    assert_eq!(provenance.seed, None);
+}
+
+#[test]
+fn archives_are_read_under_the_usual_names() {
+    for (file, labels) in [
+        ("labelled.npz", Some((vec!["3", "7"], [1, 0]))),
+        ("compressed.npz", Some((vec!["0", "1"], [0, 1]))),
+        ("other_labels.npz", None),
+    ] {
+        let data = load(file);
+        assert_eq!(reals(&data), GREYS, "{file}");
+        let found = data
+            .labels
+            .as_ref()
+            .map(|l| (l.names.iter().map(String::as_str).collect(), [l.ids[0], l.ids[1]]));
+        assert_eq!(found, labels, "{file}");
+    }
+    assert_eq!(load("positional.npz").n_columns(), 3);
+    assert_eq!(load("only_one_matrix.npz").image_shape, Some((2, 3)));
+}
+
+#[test]
+fn labels_of_an_archive_can_be_named() {
+    let data = read(fixture("other_labels.npz"), Some("kind")).unwrap();
+    assert_eq!(data.labels.unwrap().names, ["4"]);
+    let error = read(fixture("labelled.npz"), Some("kind")).unwrap_err().to_string();
+    assert!(error.contains("has no array \"kind\"; it holds data [2, 3], labels [2]"), "{error}");
+}
+
+#[test]
+fn an_archive_that_leaves_a_choice_is_refused_with_a_list() {
+    let error = error("ambiguous.npz");
+    assert!(error.contains("first [2, 3], second [2, 3], third [4]"), "{error}");
+    assert!(error.contains("one of data, X, x, samples, arr_0"), "{error}");
+}
+
+#[test]
+fn labels_must_be_one_per_row() {
+    let result = read(fixture("bad_labels.npz"), None);
+    assert!(matches!(result, Err(Error::ShapeMismatch { expected: 2, got: 3, .. })), "{result:?}");
+}
+
+#[test]
+fn what_is_not_rows_of_numbers_in_range_is_refused() {
+    for (file, text) in [
+        ("vector.npy", "shape [3]; rows × columns"),
+        ("words.npy", "elements of type <U1"),
+        ("greys_f2.npy", "elements of type <f2; save booleans, integers, float32"),
+        ("bytes_255.npy", "row 2, column 2 is 255; values must lie in [0, 1]: divide by 255 first"),
+        ("nan.npy", "row 1, column 2 is NaN"),
+    ] {
+        let error = error(file);
+        assert!(error.contains(text), "{error}");
+    }
+    assert!(matches!(read(fixture("no_rows.npy"), None), Err(Error::Empty { .. })));
+}
+
+#[test]
+fn damaged_files_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let npy = fs::read(fixture("greys_f8.npy")).unwrap();
+    let npz = fs::read(fixture("compressed.npz")).unwrap();
+    let mut flipped = npz.clone();
+    // In the middle of the first array's compressed data.
+    flipped[130] ^= 0xff;
+    for (name, bytes, text) in [
+        ("cut.npy", &npy[..npy.len() - 1], "cut short: its header promises 48 bytes of data, it has 47"),
+        ("header.npy", &npy[..60], "ends too early"),
+        ("more.npy", &[npy.as_slice(), b"x"].concat(), "goes on after the data"),
+        ("magic.npy", b"PK\x03\x04abcdefghijkl".as_slice(), "does not begin like a NumPy file"),
+        ("empty.npy", b"", "ends too early"),
+        ("cut.npz", &npz[..npz.len() / 2], "not an intact .npz archive"),
+        ("magic.npz", &npy, "does not begin like an .npz"),
+        ("flipped.npz", &flipped, "array \"X\""),
+    ] {
+        let path = dir.path().join(name);
+        fs::write(&path, bytes).unwrap();
+        let error = read(&path, None).unwrap_err().to_string();
+        assert!(error.contains(text) && error.contains(name), "{error}");
+    }
+}
+
+#[test]
+fn hostile_headers_allocate_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for shape in ["(1099511627776, 1024)", "(4294967296, 4294967296)", "(0, 9223372036854775807, 4)"] {
+        let text = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n");
+        let header =
+            [b"\x93NUMPY\x01\x00", (text.len() as u16).to_le_bytes().as_slice(), text.as_bytes()].concat();
+        let path = dir.path().join("hostile.npy");
+        fs::write(&path, header).unwrap();
+        let error = read(&path, None).unwrap_err();
+        assert!(matches!(error, Error::Truncated { .. } | Error::Malformed { .. }), "{error}");
+    }
+}

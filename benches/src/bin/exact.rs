@@ -8,6 +8,7 @@ use mclv_kernels::Isa;
 use mclv_kernels::enumerate::{Enumeration, FMAS_PER_ROUND, Scaled, Scratch, fma_peak, run_task};
 use mclv_kernels::rng::Stream;
 use rayon::prelude::*;
+use std::ops::Add;
 use std::time::Instant;
 
 const N_VISIBLE: usize = 784;
@@ -56,6 +57,6 @@ fn enumerate(isa: Isa, n_hidden: usize) -> (f64, f64) {
     let total = (0..plan.n_tasks())
         .into_par_iter()
         .map_init(Scratch::default, |scratch, task| run_task(isa, &plan, task, scratch))
-        .reduce(|| Scaled::ZERO, Scaled::add);
+        .reduce(|| Scaled::ZERO, Add::add);
     (begun.elapsed().as_secs_f64(), total.ln())
 }

@@ -28,13 +28,14 @@ use crate::isa::kernels;
 use crate::math;
 use std::f64::consts::LN_2;
 use std::hint::black_box;
+use std::ops::{Add, Mul};
 
 /// A positive number `mantissa · 2^exponent`, beyond the range of `f64`.
 ///
 /// ```
 /// use mclv_kernels::enumerate::Scaled;
 /// let huge = Scaled::exp(1e5);
-/// let sum = huge.add(huge);
+/// let sum = huge + huge;
 /// assert!((sum.ln() - (1e5 + 2f64.ln())).abs() < 1e-9);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -53,8 +54,17 @@ impl Scaled {
         Self { mantissa: exponent.mul_add(-LN_2, x).exp(), exponent }
     }
 
+    /// The natural logarithm.
+    pub fn ln(self) -> f64 {
+        if self.mantissa == 0.0 { f64::NEG_INFINITY } else { self.exponent.mul_add(LN_2, self.mantissa.ln()) }
+    }
+}
+
+impl Add for Scaled {
+    type Output = Self;
+
     /// The sum, scaled by the larger exponent.
-    pub fn add(self, other: Self) -> Self {
+    fn add(self, other: Self) -> Self {
         let (big, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
         if small.mantissa == 0.0 {
             return big;
@@ -62,15 +72,13 @@ impl Scaled {
         let mantissa = big.mantissa + small.mantissa * (small.exponent - big.exponent).exp2();
         Self { mantissa, exponent: big.exponent }
     }
+}
 
-    /// The product.
-    pub fn mul(self, other: Self) -> Self {
+impl Mul for Scaled {
+    type Output = Self;
+
+    fn mul(self, other: Self) -> Self {
         Self { mantissa: self.mantissa * other.mantissa, exponent: self.exponent + other.exponent }
-    }
-
-    /// The natural logarithm.
-    pub fn ln(self) -> f64 {
-        if self.mantissa == 0.0 { f64::NEG_INFINITY } else { self.exponent.mul_add(LN_2, self.mantissa.ln()) }
     }
 }
 
@@ -269,7 +277,7 @@ fn task_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -
     }
     let top_weight = Scaled::exp(plan.linear(top, task));
     if !plan.is_tabulated() {
-        return top_weight.mul(Scaled::exp(math::softplus_sum_generic::<S>(a)));
+        return top_weight * Scaled::exp(math::softplus_sum_generic::<S>(a));
     }
 
     c.resize(n, 0.0);
@@ -300,10 +308,10 @@ fn task_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -
         for h in 0..HIGHS {
             let weight = plan.middle_weight[block * HIGHS + h];
             let sum = scaled_sum::<S>(&mut mantissa[h][..n_low], &mut exponent[h][..n_low], &plan.low_weight);
-            total = total.add(sum.mul(weight));
+            total = total + sum * weight;
         }
     }
-    total.mul(top_weight).mul(Scaled { mantissa: 1.0, exponent: shift })
+    total * top_weight * Scaled { mantissa: 1.0, exponent: shift }
 }
 
 /// `Π_i (c_i + high_i low_i)` of 4 × 8 states, as mantissas and exponents.
@@ -387,7 +395,7 @@ fn fma_peak_generic<S: Simd>(n_rounds: u64) -> f64 {
         }
     }
     let mut sum = [0.0; 4];
-    x.into_iter().fold(S::F64::splat(0.0), S::F64::add).store(&mut sum);
+    x.into_iter().fold(S::F64::splat(0.0), Lanes::add).store(&mut sum);
     sum.iter().sum()
 }
 
@@ -440,7 +448,7 @@ mod tests {
         let plan = Enumeration::new(isa, w, b, a);
         assert_eq!(plan.n_tasks() * plan.states_per_task(), 1 << a.len());
         let mut scratch = Scratch::default();
-        let sum = (0..plan.n_tasks()).fold(Scaled::ZERO, |s, t| s.add(run_task(isa, &plan, t, &mut scratch)));
+        let sum = (0..plan.n_tasks()).fold(Scaled::ZERO, |s, t| s + run_task(isa, &plan, t, &mut scratch));
         (sum.ln(), plan.is_tabulated())
     }
 

@@ -366,11 +366,11 @@ fn bernoulli<S: Simd, const V: usize>(
         let group = (cell / 2 + pair) as u32;
         let k = keys.four_blocks(4 * group, tail);
         let u = [S::uniforms(k[0], k[1]), S::uniforms(k[2], k[3])];
-        for half in 0..2 {
+        for (half, u) in u.into_iter().enumerate() {
             let c = 2 * pair + half;
             if c < V {
                 let e = exp_normal(x[c].abs().min(limit));
-                let unlikely = u[half].mul_add(e, u[half]).lt_mask(one);
+                let unlikely = u.mul_add(e, u).lt_mask(one);
                 bits |= (unlikely ^ x[c].sign_mask() ^ 0xff) << (CELL * c);
             }
         }

@@ -207,12 +207,16 @@ impl Error {
 /// Seconds as people say them.
 ///
 /// ```
+/// assert_eq!(mclv::human_seconds(0.0014), "1.4 ms");
 /// assert_eq!(mclv::human_seconds(0.25), "0.25 s");
 /// assert_eq!(mclv::human_seconds(7200.0), "2.0 hours");
 /// ```
 pub fn human_seconds(seconds: f64) -> String {
     const UNITS: [(f64, &str); 5] =
         [(60.0, "s"), (3600.0, "min"), (86_400.0, "hours"), (31_557_600.0, "days"), (f64::INFINITY, "years")];
+    if seconds < 0.1 {
+        return format!("{:.1} ms", 1000.0 * seconds);
+    }
     let mut size = 1.0;
     for (limit, unit) in UNITS {
         if seconds < limit {

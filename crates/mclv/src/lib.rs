@@ -6,10 +6,12 @@ mod error;
 mod file;
 mod likelihood;
 mod model;
+mod numpy;
 pub mod partition;
 pub mod progress;
 pub mod rng;
 mod selftest;
+mod source;
 
 pub use error::{Error, Result, human_seconds};
 pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};

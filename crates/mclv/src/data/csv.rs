@@ -11,8 +11,8 @@ use ::csv::{ByteRecord, ReaderBuilder, Trim};
 
 use super::file::Table;
 use super::rows::no_rows;
-use super::source::{Source, broken, file_name};
 use super::{Labels, Rows};
+use crate::source::{Source, broken, file_name};
 use crate::{Error, Result};
 
 /// Read the rows and, from `label_column`, the labels. A whole number counts the columns: 0 is the first, −1

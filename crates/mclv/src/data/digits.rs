@@ -6,9 +6,9 @@
 use std::path::Path;
 
 use super::idx::Idx;
-use super::source::Source;
 use super::{DataProvenance, Dataset, Labels, Rows, Split};
 use crate::Result;
+use crate::source::Source;
 
 const IMAGES: &[u8] = include_bytes!("../../assets/digits-images-idx3-ubyte.gz");
 const LABELS: &[u8] = include_bytes!("../../assets/digits-labels-idx1-ubyte.gz");

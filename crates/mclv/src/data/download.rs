@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::named::KnownFile;
-use super::source::{Source, is_gzip};
 use crate::progress::Progress;
+use crate::source::{Source, is_gzip};
 use crate::{Error, Result};
 
 /// Without a network, each mirror costs no more than this.

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::source::{Source, file_name};
 use super::{DataProvenance, Dataset, Labels, Rows, Split, csv, idx, npy, npz};
+use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
 /// What a reader finds in a file.

@@ -7,8 +7,8 @@
 use std::path::{Path, PathBuf};
 
 use super::file::Table;
-use super::source::{Source, file_name, hex};
 use super::{Labels, Rows};
+use crate::source::{Source, file_name, hex};
 use crate::{Error, Result};
 
 /// An array of bytes.

@@ -36,7 +36,6 @@ mod npz;
 mod preprocess;
 mod rows;
 mod search_path;
-mod source;
 mod split;
 
 pub use catalogue::{CatalogueEntry, Origin, catalogue, catalogue_in};

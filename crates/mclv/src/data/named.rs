@@ -207,7 +207,7 @@ impl NamedSet {
             best_log_likelihood: None,
             provenance: DataProvenance {
                 name: self.name.into(),
-                source: super::source::file_name(&path),
+                source: crate::source::file_name(&path),
                 sha256: pictures.sha256,
                 preprocessing: "value/255".into(),
                 split,

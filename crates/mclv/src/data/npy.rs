@@ -1,206 +1,27 @@
-//! Read NumPy's `.npy` files.
+//! Read rows from NumPy's `.npy` files.
 
-use std::io::{self, Read};
 use std::path::Path;
-
-use npyz::{DType, NpyFile, NpyHeader, Order};
 
 use super::Rows;
 use super::file::Table;
 use super::idx::picture;
-use super::source::{Source, file_name};
+use crate::numpy::{Array, read_npy};
+use crate::source::file_name;
 use crate::{Error, Result};
-
-/// NumPy itself refuses longer headers.
-const MAX_HEADER: usize = 10_000;
-/// A shape and a plain element type need one bracket each.
-const MAX_BRACKETS: usize = 16;
 
 /// Read a file of rows, or of pictures.
 pub(super) fn read(path: &Path) -> Result<Table> {
-    let mut source = Source::open(path)?;
-    let header = read_header(&mut source).map_err(|e| source.broken(e))?;
-    source.check_promise(n_bytes(&header))?;
-    let array = Array::read(&header, &mut source, path)?;
-    let sha256 = source.finish()?;
-    let (rows, image_shape) = array.into_rows(&file_name(path))?;
+    let (array, sha256) = read_npy(path)?;
+    let (rows, image_shape) = into_rows(array, path, &file_name(path))?;
     Ok(Table { rows, labels: None, image_shape, preprocessing: "none", sha256 })
 }
 
-/// How much data a header promises, if that is a number at all.
-pub(super) fn n_bytes(header: &NpyHeader) -> Option<u64> {
-    header.len().checked_mul(header.dtype().num_bytes()? as u64)
-}
-
-/// Read a header. `npyz` allocates, recurses and multiplies as the header says, so that is checked first.
-pub(super) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
-    let mut bytes = vec![0; 10];
-    reader.read_exact(&mut bytes)?;
-    if !bytes.starts_with(b"\x93NUMPY") {
-        return Err(invalid("does not begin like a NumPy file"));
+/// Check shape and values; flatten pictures, and tell their height and width.
+pub(super) fn into_rows(array: Array, path: &Path, name: &str) -> Result<(Rows, Option<(usize, usize)>)> {
+    let shape = array.shape;
+    if !(2..=4).contains(&shape.len()) {
+        let problem = format!("has the shape {shape:?}; rows × columns or rows × height × width expected");
+        return Err(Error::malformed(path, problem));
     }
-    if bytes[6] > 1 {
-        bytes.resize(12, 0);
-        reader.read_exact(&mut bytes[10..])?;
-    }
-    let start = bytes.len();
-    let length = bytes[8..].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
-    if length > MAX_HEADER {
-        return Err(invalid(format!("has a header of {length} bytes; NumPy writes at most {MAX_HEADER}")));
-    }
-    bytes.resize(start + length, 0);
-    reader.read_exact(&mut bytes[start..])?;
-    check_header(&String::from_utf8_lossy(&bytes[start..]))?;
-    NpyHeader::from_reader(bytes.as_slice())
-        .map_err(|e| invalid(format!("has a header that cannot be read: {e}")))
-}
-
-/// Refuse deep nesting, and sizes whose product overflows. Every number in the header is taken for a size:
-/// those that are none only make the check a little stricter.
-fn check_header(text: &str) -> io::Result<()> {
-    if text.matches(['(', '[', '{']).count() > MAX_BRACKETS {
-        return Err(invalid("has a header that is nested too deeply for an array of numbers"));
-    }
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-        .try_fold(1u64, |product, word| product.checked_mul(word.parse::<u64>().ok()?.max(1)))
-        .map(drop)
-        .ok_or_else(|| invalid("promises more data than any file can hold"))
-}
-
-fn invalid(problem: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem.into())
-}
-
-/// Rows or pictures as they were read, in C order, not yet known to lie in [0, 1].
-pub(super) struct Array {
-    shape: Vec<usize>,
-    values: Vec<f32>,
-}
-
-impl Array {
-    /// Read the data that follow a header.
-    pub(super) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
-        let shape: Vec<usize> = header.shape().iter().map(|&n| n as usize).collect();
-        if !(2..=4).contains(&shape.len()) {
-            let problem =
-                format!("has the shape {shape:?}; rows × columns or rows × height × width expected");
-            return Err(Error::malformed(path, problem));
-        }
-        let mut values = read_numbers(header, reader, path, |x| x as f32)?;
-        if header.order() == Order::Fortran {
-            values = to_c_order(&values, &shape);
-        }
-        Ok(Self { shape, values })
-    }
-
-    /// Check the values; flatten pictures, and tell their height and width.
-    pub(super) fn into_rows(self, name: &str) -> Result<(Rows, Option<(usize, usize)>)> {
-        let n_columns = self.shape[1..].iter().product();
-        Ok((Rows::from_values(name, n_columns, self.values)?, picture(&self.shape)))
-    }
-}
-
-/// Read the numbers that follow a header, in the order of the file.
-pub(super) fn read_numbers<T>(
-    header: &NpyHeader,
-    reader: &mut impl Read,
-    path: &Path,
-    convert: impl Fn(f64) -> T,
-) -> Result<Vec<T>> {
-    let mut file = NpyFile::with_header(header.clone(), reader);
-    macro_rules! try_types {
-        ($($number:ty),*) => {$(
-            file = match file.try_data::<$number>() {
-                // Collecting results reserves nothing ahead, so a false length costs no memory.
-                Ok(data) => return collect(data.map(|x| x.map(|x| convert(x as f64))), path),
-                Err(file) => file,
-            };
-        )*};
-    }
-    try_types!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
-    match file.try_data::<bool>() {
-        Ok(data) => collect(data.map(|x| x.map(|x| convert(f64::from(u8::from(x))))), path),
-        Err(_) => Err(Error::malformed(
-            path,
-            format!(
-                "holds elements of type {}; save booleans, integers, float32 or float64",
-                match header.dtype() {
-                    DType::Plain(kind) => kind.to_string(),
-                    other => other.descr(),
-                }
-            ),
-        )),
-    }
-}
-
-fn collect<T>(numbers: impl Iterator<Item = io::Result<T>>, path: &Path) -> Result<Vec<T>> {
-    numbers.collect::<io::Result<_>>().map_err(|e| match e.kind() {
-        io::ErrorKind::UnexpectedEof => Error::malformed(path, "is cut short; get it again"),
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Error::malformed(path, e.to_string()),
-        _ => Error::io("read", path)(e),
-    })
-}
-
-/// From first index fastest to last index fastest.
-fn to_c_order(values: &[f32], shape: &[usize]) -> Vec<f32> {
-    let mut index = vec![0; shape.len()];
-    (0..values.len())
-        .map(|_| {
-            let at = index.iter().zip(shape).rev().fold(0, |at, (&i, &n)| at * n + i);
-            for (i, &n) in index.iter_mut().zip(shape).rev() {
-                *i += 1;
-                if *i < n {
-                    break;
-                }
-                *i = 0;
-            }
-            values[at]
-        })
-        .collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn header(text: &str) -> Vec<u8> {
-        [b"\x93NUMPY\x01\x00", (text.len() as u16).to_le_bytes().as_slice(), text.as_bytes()].concat()
-    }
-
-    fn error(bytes: &[u8]) -> String {
-        read_header(&mut &bytes[..]).err().unwrap().to_string()
-    }
-
-    #[test]
-    fn a_header_is_read() {
-        let bytes = header("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n");
-        let header = read_header(&mut bytes.as_slice()).unwrap();
-        assert_eq!((header.shape(), n_bytes(&header)), ([3, 2].as_slice(), Some(48)));
-    }
-
-    #[test]
-    fn hostile_headers_are_refused() {
-        for shape in [
-            "(4294967296, 4294967296)",
-            "(0, 9223372036854775807, 9223372036854775807)",
-            "(0xffffffffffffffff, 0xffffffffffffffff)",
-            "(99999999999999999999999, 1)",
-        ] {
-            let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
-            assert!(error(&header(&text)).contains("more data than any file"), "{shape}");
-        }
-        assert!(error(&header(&"(".repeat(5_000))).contains("nested"));
-        assert!(error(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("header of 4294967295 bytes"));
-        assert!(error(b"\x93NUMPX\x01\x00\x01\x00").contains("does not begin like"));
-        assert!(error(&header("{'descr': '|u1'}")).contains("cannot be read"));
-    }
-
-    #[test]
-    fn fortran_order_is_transposed() {
-        // Element (i, j, k) of a 2 × 3 × 2 array holds 100 i + 10 j + k.
-        let fortran = [0., 100., 10., 110., 20., 120., 1., 101., 11., 111., 21., 121.];
-        let c = [0., 1., 10., 11., 20., 21., 100., 101., 110., 111., 120., 121.];
-        assert_eq!(to_c_order(&fortran, &[2, 3, 2]), c);
-    }
+    Ok((Rows::from_values(name, shape[1..].iter().product(), array.values)?, picture(&shape)))
 }

@@ -123,7 +123,7 @@ impl Rows {
             }
             Self::Reals(rows) => rows.values().iter().for_each(|v| hash.update(v.to_le_bytes())),
         }
-        super::source::hex(&hash.finalize())
+        crate::source::hex(&hash.finalize())
     }
 
     /// Number of rows.
@@ -242,6 +242,6 @@ mod tests {
     #[test]
     fn the_digest_is_of_one_byte_per_bit() {
         let rows = Rows::from_bytes(3, &[0, 1, 1], 1);
-        assert_eq!(rows.sha256(), super::super::source::hex(&Sha256::digest([0u8, 1, 1])));
+        assert_eq!(rows.sha256(), crate::source::hex(&Sha256::digest([0u8, 1, 1])));
     }
 }

@@ -7,6 +7,7 @@ use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::enumerate::{Enumeration, Scaled, Scratch, run_task};
 use rayon::prelude::*;
+use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -87,7 +88,7 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
                 Ok(sum)
             })
             .collect::<Result<_>>()?;
-        total = sums.into_iter().fold(total, Scaled::add);
+        total = sums.into_iter().fold(total, Add::add);
     }
     progress.report(n_tasks * per_task, n_tasks * per_task);
     Ok(LogZ {

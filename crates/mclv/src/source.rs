@@ -16,17 +16,17 @@ const MAX_INITIAL_CAPACITY: u64 = 1 << 26;
 const BUFFER: usize = 1 << 16;
 
 /// Bytes as two hexadecimal digits each.
-pub(super) fn hex(bytes: &[u8]) -> String {
+pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
 /// Whether bytes begin like a gzip file.
-pub(super) fn is_gzip(bytes: &[u8]) -> bool {
+pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
 /// Open a regular file and tell its length; folders, devices and missing files are refused.
-pub(super) fn open_file(path: &Path) -> Result<(File, u64)> {
+pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
     // Before opening: opening a pipe would wait for its writer.
     let metadata = path.metadata().map_err(Error::io("read", path))?;
     if metadata.is_dir() {
@@ -39,12 +39,12 @@ pub(super) fn open_file(path: &Path) -> Result<(File, u64)> {
 }
 
 /// The name of a file without its folder.
-pub(super) fn file_name(path: &Path) -> String {
+pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
 /// The uncompressed content of a plain or gzipped file, which is told by its first bytes.
-pub(super) struct Source<'a> {
+pub(crate) struct Source<'a> {
     path: PathBuf,
     reader: BufReader<Hashing<'a>>,
     /// Bytes handed out so far.
@@ -79,7 +79,7 @@ impl Read for Source<'_> {
 
 impl Source<'static> {
     /// Open a file.
-    pub(super) fn open(path: &Path) -> Result<Self> {
+    pub(crate) fn open(path: &Path) -> Result<Self> {
         let (file, length) = open_file(path)?;
         Self::new(path, BufReader::with_capacity(BUFFER, file), length)
     }
@@ -87,7 +87,7 @@ impl Source<'static> {
 
 impl<'a> Source<'a> {
     /// Take `bytes` as the content of a file; `path` stands for it in errors.
-    pub(super) fn from_bytes(path: &Path, bytes: &'a [u8]) -> Result<Self> {
+    pub(crate) fn from_bytes(path: &Path, bytes: &'a [u8]) -> Result<Self> {
         Self::new(path, bytes, bytes.len() as u64)
     }
 
@@ -103,18 +103,18 @@ impl<'a> Source<'a> {
     }
 
     /// The path it was opened by.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The next bytes, without taking them.
-    pub(super) fn peek(&mut self) -> Result<&[u8]> {
+    pub(crate) fn peek(&mut self) -> Result<&[u8]> {
         let (path, is_gzip) = (&self.path, self.is_gzip);
         self.reader.fill_buf().map_err(|e| broken(path, is_gzip, e))
     }
 
     /// `N` bytes of a header.
-    pub(super) fn header<const N: usize>(&mut self) -> Result<[u8; N]> {
+    pub(crate) fn header<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof if !self.is_gzip => {
@@ -127,7 +127,7 @@ impl<'a> Source<'a> {
 
     /// Refuse a header's promise of `n` more bytes that the file cannot hold; `None` is a number too large
     /// to write down.
-    pub(super) fn check_promise(&self, n: Option<u64>) -> Result<u64> {
+    pub(crate) fn check_promise(&self, n: Option<u64>) -> Result<u64> {
         let left = self.at_most - self.position.min(self.at_most);
         match n {
             Some(n) if n <= left => Ok(n),
@@ -140,7 +140,7 @@ impl<'a> Source<'a> {
     }
 
     /// Exactly the next `n` bytes.
-    pub(super) fn read_exactly(&mut self, n: u64) -> Result<Vec<u8>> {
+    pub(crate) fn read_exactly(&mut self, n: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(n.min(MAX_INITIAL_CAPACITY) as usize);
         self.by_ref().take(n).read_to_end(&mut bytes).map_err(|e| self.broken(e))?;
         if (bytes.len() as u64) < n {
@@ -150,7 +150,7 @@ impl<'a> Source<'a> {
     }
 
     /// Insist that nothing is left, and give the SHA-256 of it all.
-    pub(super) fn finish(mut self) -> Result<String> {
+    pub(crate) fn finish(mut self) -> Result<String> {
         let position = self.position;
         if !self.peek()?.is_empty() {
             return Err(Error::malformed_at(
@@ -163,13 +163,13 @@ impl<'a> Source<'a> {
     }
 
     /// What an I/O error while reading this means.
-    pub(super) fn broken(&self, error: io::Error) -> Error {
+    pub(crate) fn broken(&self, error: io::Error) -> Error {
         broken(&self.path, self.is_gzip, error)
     }
 }
 
 /// What an I/O error while reading a file means.
-pub(super) fn broken(path: &Path, is_gzip: bool, error: io::Error) -> Error {
+pub(crate) fn broken(path: &Path, is_gzip: bool, error: io::Error) -> Error {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     match error.kind() {
         UnexpectedEof if is_gzip => Error::malformed(path, "is a gzip file cut short; get it again"),

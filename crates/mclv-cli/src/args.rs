@@ -1,0 +1,302 @@
+//! What can be typed.
+
+use clap::{Args, Parser, Subcommand, ValueHint};
+use mclv::Init;
+use mclv::data::{Binarize, DataSpec, Split};
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+
+/// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
+#[derive(Parser)]
+#[command(name = "mclv", version, max_term_width = 100, after_help = TOP_EXAMPLES)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  mclv init digits --hidden 16 -o model.safetensors    a model for the built-in digits
+  mclv likelihood model.safetensors                    its exact likelihood on train, validation and test
+  mclv logz model.safetensors                          its exact log Z
+  mclv data list                                       the data sets known by name
+  mclv selftest                                        is everything right on this machine?
+
+Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
+
+/// Flags of every command.
+#[derive(Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// Print results as JSON, for machines
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Threads to use [default: all cores]; results do not depend on it
+    #[arg(long, global = true, value_name = "N")]
+    pub(crate) threads: Option<NonZeroUsize>,
+    /// Seed of all random numbers; the same seed gives the same result
+    #[arg(long, global = true, default_value_t = 0, value_name = "SEED")]
+    pub(crate) seed: u64,
+    /// Say more on standard error (-vv: still more)
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Subcommand)]
+pub(crate) enum Command {
+    /// List, fetch and look at data sets
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Make an initial model for a data set
+    Init(InitArgs),
+    /// Show what a model file holds
+    Inspect(InspectArgs),
+    /// Compute the partition function of a model
+    Logz(LogzArgs),
+    /// Compute the log-likelihood of data under a model
+    Likelihood(LikelihoodArgs),
+    /// Convert a model between file formats, which go by extension
+    Convert(ConvertArgs),
+    /// Check the program on this machine: closed forms, enumeration, random numbers, kernels
+    Selftest,
+    /// Print a completion script for a shell
+    #[command(
+        after_help = "Example:\n  mclv completions bash > ~/.local/share/bash-completion/completions/mclv"
+    )]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the data sets known by name
+    List,
+    /// Download a named data set into the cache, verified by SHA-256
+    #[command(after_help = "Examples:
+  mclv data fetch mnist
+  MCLV_CACHE_DIR=/data/cache mclv data fetch fashion-mnist
+
+Files are looked for in MCLV_DATA_DIR, then in the cache folder; only what is missing is fetched.")]
+    Fetch {
+        /// The data set
+        name: String,
+    },
+    /// Describe a data set and show some of its rows
+    #[command(after_help = "Examples:
+  mclv data show digits
+  mclv data show mnist --binarize threshold=0.5 --rows 4
+  mclv data show measurements.csv --label-column class --split test")]
+    Show {
+        #[command(flatten)]
+        data: DataArgs,
+        /// Rows to show
+        #[arg(long, default_value_t = 6, value_name = "N")]
+        rows: usize,
+        /// Which part
+        #[arg(long, default_value = "all", value_name = "SPLIT")]
+        split: Split,
+    },
+}
+
+/// Which data, and how they are prepared.
+#[derive(Args)]
+pub(crate) struct DataArgs {
+    /// A named data set (see `mclv data list`) or a file: IDX (.gz or not), .npy, .npz, .csv
+    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) source: String,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+}
+
+#[derive(Args)]
+pub(crate) struct Preparation {
+    /// Grey values as they are (`grey`), cut at a threshold (`threshold=0.5`), or drawn (`bernoulli`)
+    #[arg(long, value_name = "HOW")]
+    pub(crate) binarize: Option<Binarize>,
+    /// The column (.csv) or array (.npz) that holds the labels
+    #[arg(long, value_name = "NAME")]
+    pub(crate) label_column: Option<String>,
+}
+
+impl Preparation {
+    pub(crate) fn spec(&self, source: &str, split: Split, global: &Global) -> DataSpec {
+        DataSpec {
+            source: source.into(),
+            binarize: self.binarize.unwrap_or(Binarize::Grey),
+            split,
+            label_column: self.label_column.clone(),
+            seed: global.seed,
+        }
+    }
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv init digits --hidden 16 -o digits.safetensors
+  mclv init mnist --hidden 25 --init paper --seed 3 -o start.safetensors")]
+pub(crate) struct InitArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+    /// Number of hidden units
+    #[arg(long, default_value_t = 32, value_name = "N")]
+    pub(crate) hidden: usize,
+    /// `data`: biases and scale from the data; `paper`: as in the paper's code
+    #[arg(long, default_value_t = Init::Data, value_name = "HOW")]
+    pub(crate) init: Init,
+    /// The part of the data to start from
+    #[arg(long, default_value = "train", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    #[command(flatten)]
+    pub(crate) output: OutputFile,
+}
+
+/// A file to write.
+#[derive(Args)]
+pub(crate) struct OutputFile {
+    /// The file to write
+    #[arg(short, long = "output", default_value = "model.safetensors", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) path: PathBuf,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  mclv inspect model.safetensors")]
+pub(crate) struct InspectArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv logz model.safetensors
+  mclv logz model.safetensors --json
+  mclv logz big.safetensors --time-limit 20h
+
+Exact enumeration visits 2^n states, n being the size of the smaller layer: 25 units take seconds, 32 a few
+minutes, each further unit twice as long.")]
+pub(crate) struct LogzArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// How: `exact` (enumeration of the smaller layer)
+    #[arg(long, value_enum, default_value_t = Method::Exact)]
+    pub(crate) method: Method,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimit,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Method {
+    Exact,
+}
+
+#[derive(Args)]
+pub(crate) struct TimeLimit {
+    /// Refuse exact enumeration that would take longer: seconds, or with a unit (90s, 30min, 2h, 3d, none)
+    #[arg(long, default_value = "1h", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) time_limit: f64,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv likelihood model.safetensors                        on the data that the model was made from
+  mclv likelihood model.safetensors --data mnist --split test
+  mclv likelihood model.npz --data rows.npy --split all --binarize threshold=0.5
+
+Likelihoods are in nats per row. The error bar says how much the mean would vary had other rows been drawn; log Z
+is exact. On grey values the number is a lower bound on the expected log-likelihood of binarised rows: never
+compare it across binarisations.")]
+pub(crate) struct LikelihoodArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// The data [default: what the model was made from]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Which parts of the data
+    #[arg(long, value_delimiter = ',', default_value = "train,validation,test", value_name = "SPLITS")]
+    pub(crate) split: Vec<Split>,
+    /// Also compute the exact pseudo-log-likelihood
+    #[arg(long)]
+    pub(crate) pseudo: bool,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimit,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv convert model.safetensors model.npz     for scikit-learn: components_, intercept_visible_, intercept_hidden_
+  mclv convert sklearn.npz model.safetensors
+  mclv convert model.safetensors parts.npy     parts.weights.npy, parts.visible_bias.npy, parts.hidden_bias.npy")]
+pub(crate) struct ConvertArgs {
+    /// The model to read
+    #[arg(value_name = "IN", value_hint = ValueHint::FilePath)]
+    pub(crate) input: PathBuf,
+    /// The file to write
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Seconds from `90`, `90s`, `30min`, `2h`, `3d` or `none`.
+fn parse_duration(text: &str) -> Result<f64, String> {
+    if text == "none" {
+        return Ok(f64::INFINITY);
+    }
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let scale = match unit {
+        "" | "s" => 1.0,
+        "m" | "min" => 60.0,
+        "h" => 3600.0,
+        "d" => 86_400.0,
+        _ => return Err(format!("unknown unit {unit:?}; write 90s, 30min, 2h, 3d or none")),
+    };
+    match number.trim().parse::<f64>() {
+        Ok(n) if n >= 0.0 && n.is_finite() => Ok(n * scale),
+        _ => Err("not a time; write 90s, 30min, 2h, 3d or none".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_command_line_is_consistent_and_every_flag_is_explained() {
+        fn visit(command: &clap::Command) {
+            assert!(command.get_about().is_some(), "{} has no help", command.get_name());
+            for arg in command.get_arguments() {
+                let help = arg.get_help().map(ToString::to_string);
+                assert!(help.is_some_and(|h| !h.is_empty()), "{} {}", command.get_name(), arg.get_id());
+            }
+            command.get_subcommands().for_each(visit);
+        }
+        Cli::command().debug_assert();
+        visit(&Cli::command());
+    }
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(parse_duration("90"), Ok(90.0));
+        assert_eq!(parse_duration("1.5h"), Ok(5400.0));
+        assert_eq!(parse_duration("none"), Ok(f64::INFINITY));
+        assert!(
+            parse_duration("soon").is_err()
+                && parse_duration("-1s").is_err()
+                && parse_duration("3 weeks").is_err()
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! Draw small grey pictures with half-block characters: two pixels to a character.
+
+/// Pictures side by side, each `height × width` values in [0, 1].
+///
+/// Shades are the characters ` ░▒▓█`; where only black and white occur, `▀▄█` double the resolution.
+pub(crate) fn side_by_side(pictures: &[Vec<f32>], (height, width): (usize, usize)) -> String {
+    let binary = pictures.iter().flatten().all(|&x| x == 0.0 || x == 1.0);
+    let mut text = String::new();
+    for y in (0..height).step_by(2) {
+        let line: Vec<String> = pictures
+            .iter()
+            .map(|picture| {
+                let at = |y: usize, x: usize| if y < height { picture[y * width + x] } else { 0.0 };
+                (0..width).map(|x| character(at(y, x), at(y + 1, x), binary)).collect()
+            })
+            .collect();
+        text.push_str(line.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+fn character(upper: f32, lower: f32, binary: bool) -> char {
+    match (binary, upper > 0.5, lower > 0.5) {
+        (true, true, true) => '█',
+        (true, true, false) => '▀',
+        (true, false, true) => '▄',
+        (true, false, false) => ' ',
+        (false, ..) => {
+            [' ', '░', '▒', '▓', '█'][((upper + lower) / 2.0 * 4.0).round().clamp(0.0, 4.0) as usize]
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_rows_make_one_line() {
+        let picture = vec![1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0];
+        assert_eq!(side_by_side(&[picture.clone()], (3, 3)), "▀▄█\n▀\n");
+        let grey: Vec<f32> = picture.iter().map(|x| x / 2.0).collect();
+        assert_eq!(side_by_side(&[grey.clone(), grey], (3, 3)), "░░▒  ░░▒\n░    ░\n");
+    }
+}

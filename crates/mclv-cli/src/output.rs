@@ -1,0 +1,48 @@
+//! Print results: aligned tables for people, JSON for machines.
+
+use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use serde::Serialize;
+use std::io::Write;
+
+/// Where and how results are printed.
+pub(crate) struct Output {
+    json: bool,
+}
+
+impl Output {
+    pub(crate) fn new(json: bool) -> Self {
+        Self { json }
+    }
+
+    /// Print `value` as JSON if that was asked for; else what `text` makes of it.
+    pub(crate) fn print<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
+            writeln!(out)?;
+        } else {
+            writeln!(out, "{}", text().trim_end())?;
+        }
+        Ok(out.flush()?)
+    }
+}
+
+/// A table with a header; columns named in `right` are aligned to the right.
+pub(crate) fn table(header: &[&str], right: &[usize], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    let mut table = Table::new();
+    let line = LineStyle::none().fill('─').junction('─');
+    table.load_style(TableStyle::new().header_separator(line)).set_header(header);
+    table.add_rows(rows);
+    for &k in right {
+        if let Some(column) = table.column_mut(k) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table.trim_fmt()
+}
+
+/// `name  value` lines, values aligned.
+pub(crate) fn facts(facts: &[(&str, String)]) -> String {
+    let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    facts.iter().map(|(name, value)| format!("{name:width$}  {value}\n")).collect()
+}

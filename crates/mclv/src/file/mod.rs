@@ -1,0 +1,94 @@
+//! Read and write models, in the formats other tools use too.
+//!
+//! | extension | what | provenance |
+//! |---|---|---|
+//! | `.safetensors` | `weights` [n_visible, n_hidden], `visible_bias`, `hidden_bias`, all f32 | kept |
+//! | `.npz` | scikit-learn's `components_`, `intercept_visible_`, `intercept_hidden_` | lost |
+//! | `.npy` | three files: `NAME.weights.npy`, `NAME.visible_bias.npy`, `NAME.hidden_bias.npy` | lost |
+//!
+//! Files are written beside their place and renamed into it when complete: nobody ever sees half a model.
+
+mod atomic;
+mod npy_set;
+mod npz;
+mod provenance;
+mod safetensors;
+
+pub use atomic::write_atomically;
+pub use provenance::{FORMAT_VERSION, Provenance};
+
+use crate::model::Rbm;
+use crate::{Error, Result};
+use std::path::Path;
+
+const KNOWN: &str = ".safetensors, .npz and .npy";
+
+/// A model together with where it came from.
+///
+/// ```
+/// use mclv::{ModelFile, Rbm};
+/// let folder = tempfile::tempdir().unwrap();
+/// let path = folder.path().join("model.safetensors");
+/// let model = ModelFile::new(Rbm::new(2, 1, &[1.0, -1.0], &[0.5, 0.0], &[0.25])?);
+/// model.save(&path)?;
+/// assert_eq!(ModelFile::load(&path)?, model);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct ModelFile {
+    /// The model.
+    pub rbm: Rbm,
+    /// How it came to be.
+    pub provenance: Provenance,
+}
+
+impl ModelFile {
+    /// A model whose history is not known.
+    pub fn new(rbm: Rbm) -> Self {
+        Self { rbm, provenance: Provenance::default() }
+    }
+
+    /// Read a model; the format goes by the extension.
+    ///
+    /// # Errors
+    /// If the file cannot be read, does not follow its format, or holds no valid model.
+    pub fn load(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Err(Error::IsAFolder { path: path.into() });
+        }
+        match extension(path).as_deref() {
+            Some("safetensors") => safetensors::load(path),
+            Some("npz") => npz::load(path),
+            Some("npy") => npy_set::load(path),
+            _ if !path.exists() => Err(Error::io("read", path)(std::io::ErrorKind::NotFound.into())),
+            _ => Err(Error::UnknownFormat { path: path.into(), known: KNOWN }),
+        }
+    }
+
+    /// Write the model; the format goes by the extension.
+    ///
+    /// # Errors
+    /// If the extension is not known or the file cannot be written; what was there before is then still there.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        if path.is_dir() {
+            return Err(Error::IsAFolder { path: path.into() });
+        }
+        match extension(path).as_deref() {
+            Some("safetensors") => write_atomically(path, &safetensors::to_bytes(self)),
+            Some("npz") => write_atomically(path, &npz::to_bytes(&self.rbm)),
+            Some("npy") => npy_set::save(&self.rbm, path),
+            _ => Err(Error::UnknownFormat { path: path.into(), known: KNOWN }),
+        }
+    }
+
+    /// Whether files of this extension keep the provenance.
+    pub fn keeps_provenance(path: impl AsRef<Path>) -> bool {
+        extension(path.as_ref()).as_deref() == Some("safetensors")
+    }
+}
+
+fn extension(path: &Path) -> Option<String> {
+    path.extension().map(|e| e.to_string_lossy().to_lowercase())
+}

@@ -1,0 +1,155 @@
+//! Read and write `.safetensors` models with their provenance.
+
+use super::{FORMAT_VERSION, ModelFile, Provenance};
+use crate::model::Rbm;
+use crate::{Error, Result};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use std::collections::HashMap;
+use std::path::Path;
+
+/// The one metadata key: a JSON object. One, because the order of several is not kept, and the same model must
+/// give the same bytes.
+const KEY: &str = "mclv";
+
+pub(super) fn to_bytes(model: &ModelFile) -> Vec<u8> {
+    let rbm = &model.rbm;
+    let bytes = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
+    let tensors = [
+        ("weights", vec![rbm.n_visible(), rbm.n_hidden()], bytes(&rbm.weights())),
+        ("visible_bias", vec![rbm.n_visible()], bytes(rbm.visible_bias())),
+        ("hidden_bias", vec![rbm.n_hidden()], bytes(rbm.hidden_bias())),
+    ];
+    let views = tensors.iter().map(|(name, shape, data)| {
+        (*name, TensorView::new(Dtype::F32, shape.clone(), data).expect("as many bytes as the shape says"))
+    });
+    let provenance = serde_json::to_string(&model.provenance).expect("provenance is plain JSON");
+    safetensors::serialize(views, Some(HashMap::from([(KEY.into(), provenance)])))
+        .expect("three valid tensors")
+}
+
+pub(super) fn load(path: &Path) -> Result<ModelFile> {
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let broken =
+        |e: &dyn std::fmt::Display| Error::malformed(path, format!("not an intact .safetensors file: {e}"));
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;
+    let provenance = match metadata.metadata().as_ref().and_then(|m| m.get(KEY)) {
+        Some(text) => read_provenance(path, text)?,
+        None => Provenance::imported(path),
+    };
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(&e))?;
+    let tensor = |name: &str| {
+        let mut names = tensors.names();
+        names.sort_unstable();
+        tensors.tensor(name).map_err(|_| {
+            let names = if names.is_empty() { "nothing".into() } else { names.join(", ") };
+            Error::malformed(path, format!("has no tensor {name:?}; it holds {names}"))
+        })
+    };
+    let weights = tensor("weights")?;
+    let &[n_visible, n_hidden] = weights.shape() else {
+        let problem = format!("weights have the shape {:?}; [n_visible, n_hidden] expected", weights.shape());
+        return Err(Error::malformed(path, problem));
+    };
+    let rbm = Rbm::new(
+        n_visible,
+        n_hidden,
+        &floats(path, "weights", &weights)?,
+        &floats(path, "visible_bias", &tensor("visible_bias")?)?,
+        &floats(path, "hidden_bias", &tensor("hidden_bias")?)?,
+    )
+    .map_err(|e| Error::malformed(path, e.to_string()))?;
+    Ok(ModelFile { rbm, provenance })
+}
+
+/// The version first: a newer file may hold what this program cannot parse.
+fn read_provenance(path: &Path, text: &str) -> Result<Provenance> {
+    let broken =
+        |e: serde_json::Error| Error::malformed(path, format!("its provenance is not readable: {e}"));
+    let json: serde_json::Value = serde_json::from_str(text).map_err(broken)?;
+    let found = json.get("format_version").and_then(serde_json::Value::as_u64).unwrap_or(0);
+    if found > u64::from(FORMAT_VERSION) {
+        let found = found.try_into().unwrap_or(u32::MAX);
+        return Err(Error::NewerFormat { path: path.into(), found, supported: FORMAT_VERSION });
+    }
+    serde_json::from_value(json).map_err(broken)
+}
+
+fn floats(path: &Path, name: &str, tensor: &TensorView<'_>) -> Result<Vec<f32>> {
+    let data = tensor.data();
+    match tensor.dtype() {
+        Dtype::F32 => Ok(data.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect()),
+        Dtype::F64 => Ok(data.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b) as f32).collect()),
+        other => Err(Error::malformed(path, format!("{name} is of type {other:?}; F32 or F64 expected"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::random_rbm;
+
+    fn saved() -> (tempfile::TempDir, std::path::PathBuf, Vec<u8>) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.safetensors");
+        let mut model = ModelFile::new(random_rbm(5, 3, 1.0, 80));
+        model.provenance.seed = Some(7);
+        model.provenance.settings = serde_json::json!({"command": "init", "n_hidden": 3});
+        model.save(&path).unwrap();
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(ModelFile::load(&path).unwrap(), model);
+        model.save(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), bytes, "the same model is the same file");
+        (folder, path, bytes)
+    }
+
+    fn error_of(path: &Path, bytes: &[u8]) -> String {
+        std::fs::write(path, bytes).unwrap();
+        let error = ModelFile::load(path).unwrap_err().to_string();
+        assert!(error.contains("m.safetensors"), "names the file: {error}");
+        error
+    }
+
+    #[test]
+    fn every_truncation_is_an_error_and_none_a_panic() {
+        let (_folder, path, bytes) = saved();
+        for n in 0..bytes.len() {
+            error_of(&path, &bytes[..n]);
+        }
+    }
+
+    #[test]
+    fn hostile_headers_are_errors() {
+        let (_folder, path, bytes) = saved();
+        let mut huge = bytes.clone();
+        huge[..8].copy_from_slice(&u64::MAX.to_le_bytes());
+        assert!(error_of(&path, &huge).contains("not an intact .safetensors file"));
+        let with_header = |header: &str| {
+            let mut file = (header.len() as u64).to_le_bytes().to_vec();
+            file.extend_from_slice(header.as_bytes());
+            file
+        };
+        let overflow = r#"{"weights":{"dtype":"F32","shape":[18446744073709551615,2],"data_offsets":[0,8]}}"#;
+        error_of(&path, &with_header(overflow));
+        assert!(error_of(&path, &with_header("{}")).contains("has no tensor \"weights\"; it holds nothing"));
+        error_of(&path, b"\x08\0\0\0\0\0\0\0not json");
+    }
+
+    #[test]
+    fn a_newer_format_is_refused_by_name() {
+        let (_folder, path, bytes) = saved();
+        let version = br#"format_version\":"#;
+        let at = bytes.windows(version.len()).position(|w| w == version).unwrap() + version.len();
+        let mut newer = bytes.clone();
+        newer[at] = b'9';
+        let error = error_of(&path, &newer);
+        assert!(error.contains("has format version 9") && error.contains("upgrade mclv"), "{error}");
+    }
+
+    #[test]
+    fn a_model_with_nan_is_refused() {
+        let (_folder, path, mut bytes) = saved();
+        let n = bytes.len();
+        bytes[n - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+        assert!(error_of(&path, &bytes).contains("NaN"));
+    }
+}

@@ -1,0 +1,7 @@
+//! Read and write NumPy's files: what models and data share.
+
+mod npy;
+mod npz;
+
+pub(crate) use npy::{Array, read as read_npy, read_numbers, to_bytes as to_npy};
+pub(crate) use npz::{Archive, to_bytes as to_npz};

@@ -1,0 +1,204 @@
+//! Read and write NumPy's `.npy` files.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use npyz::{DType, NpyFile, NpyHeader, Order, WriteOptions, WriterBuilder};
+
+use crate::source::Source;
+use crate::{Error, Result};
+
+/// NumPy itself refuses longer headers.
+const MAX_HEADER: usize = 10_000;
+/// A shape and a plain element type need one bracket each.
+const MAX_BRACKETS: usize = 16;
+
+/// Read a whole file; with the SHA-256 of its content.
+pub(crate) fn read(path: &Path) -> Result<(Array, String)> {
+    let mut source = Source::open(path)?;
+    let header = read_header(&mut source).map_err(|e| source.broken(e))?;
+    source.check_promise(n_bytes(&header))?;
+    let array = Array::read(&header, &mut source, path)?;
+    Ok((array, source.finish()?))
+}
+
+/// The bytes of a `.npy` file of single-precision numbers.
+pub(crate) fn to_bytes(shape: &[usize], values: &[f32]) -> Vec<u8> {
+    let shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+    let mut bytes = Vec::new();
+    let mut write = || {
+        let mut writer = WriteOptions::new().default_dtype().shape(&shape).writer(&mut bytes).begin_nd()?;
+        writer.extend(values)?;
+        writer.finish()
+    };
+    write().expect("memory takes all that is written to it");
+    bytes
+}
+
+/// How much data a header promises, if that is a number at all.
+pub(super) fn n_bytes(header: &NpyHeader) -> Option<u64> {
+    header.len().checked_mul(header.dtype().num_bytes()? as u64)
+}
+
+/// Read a header. `npyz` allocates, recurses and multiplies as the header says, so that is checked first.
+pub(super) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
+    let mut bytes = vec![0; 10];
+    reader.read_exact(&mut bytes)?;
+    if !bytes.starts_with(b"\x93NUMPY") {
+        return Err(invalid("does not begin like a NumPy file"));
+    }
+    if bytes[6] > 1 {
+        bytes.resize(12, 0);
+        reader.read_exact(&mut bytes[10..])?;
+    }
+    let start = bytes.len();
+    let length = bytes[8..].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
+    if length > MAX_HEADER {
+        return Err(invalid(format!("has a header of {length} bytes; NumPy writes at most {MAX_HEADER}")));
+    }
+    bytes.resize(start + length, 0);
+    reader.read_exact(&mut bytes[start..])?;
+    check_header(&String::from_utf8_lossy(&bytes[start..]))?;
+    NpyHeader::from_reader(bytes.as_slice())
+        .map_err(|e| invalid(format!("has a header that cannot be read: {e}")))
+}
+
+/// Refuse deep nesting, and sizes whose product overflows. Every number in the header is taken for a size:
+/// those that are none only make the check a little stricter.
+fn check_header(text: &str) -> io::Result<()> {
+    if text.matches(['(', '[', '{']).count() > MAX_BRACKETS {
+        return Err(invalid("has a header that is nested too deeply for an array of numbers"));
+    }
+    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
+        .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
+        .try_fold(1u64, |product, word| product.checked_mul(word.parse::<u64>().ok()?.max(1)))
+        .map(drop)
+        .ok_or_else(|| invalid("promises more data than any file can hold"))
+}
+
+fn invalid(problem: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, problem.into())
+}
+
+/// An array as it was read, in C order.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Array {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+}
+
+impl Array {
+    /// Read the data that follow a header.
+    pub(super) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
+        let shape: Vec<usize> = header.shape().iter().map(|&n| n as usize).collect();
+        let mut values = read_numbers(header, reader, path, |x| x as f32)?;
+        if header.order() == Order::Fortran {
+            values = to_c_order(&values, &shape);
+        }
+        Ok(Self { shape, values })
+    }
+}
+
+/// Read the numbers that follow a header, in the order of the file.
+pub(crate) fn read_numbers<T>(
+    header: &NpyHeader,
+    reader: &mut impl Read,
+    path: &Path,
+    convert: impl Fn(f64) -> T,
+) -> Result<Vec<T>> {
+    let mut file = NpyFile::with_header(header.clone(), reader);
+    macro_rules! try_types {
+        ($($number:ty),*) => {$(
+            file = match file.try_data::<$number>() {
+                // Collecting results reserves nothing ahead, so a false length costs no memory.
+                Ok(data) => return collect(data.map(|x| x.map(|x| convert(x as f64))), path),
+                Err(file) => file,
+            };
+        )*};
+    }
+    try_types!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
+    match file.try_data::<bool>() {
+        Ok(data) => collect(data.map(|x| x.map(|x| convert(f64::from(u8::from(x))))), path),
+        Err(_) => Err(Error::malformed(
+            path,
+            format!(
+                "holds elements of type {}; save booleans, integers, float32 or float64",
+                match header.dtype() {
+                    DType::Plain(kind) => kind.to_string(),
+                    other => other.descr(),
+                }
+            ),
+        )),
+    }
+}
+
+fn collect<T>(numbers: impl Iterator<Item = io::Result<T>>, path: &Path) -> Result<Vec<T>> {
+    numbers.collect::<io::Result<_>>().map_err(|e| match e.kind() {
+        io::ErrorKind::UnexpectedEof => Error::malformed(path, "is cut short; get it again"),
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Error::malformed(path, e.to_string()),
+        _ => Error::io("read", path)(e),
+    })
+}
+
+/// From first index fastest to last index fastest.
+fn to_c_order(values: &[f32], shape: &[usize]) -> Vec<f32> {
+    let mut index = vec![0; shape.len()];
+    (0..values.len())
+        .map(|_| {
+            let at = index.iter().zip(shape).rev().fold(0, |at, (&i, &n)| at * n + i);
+            for (i, &n) in index.iter_mut().zip(shape).rev() {
+                *i += 1;
+                if *i < n {
+                    break;
+                }
+                *i = 0;
+            }
+            values[at]
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn header(text: &str) -> Vec<u8> {
+        [b"\x93NUMPY\x01\x00", (text.len() as u16).to_le_bytes().as_slice(), text.as_bytes()].concat()
+    }
+
+    fn error(bytes: &[u8]) -> String {
+        read_header(&mut &bytes[..]).err().unwrap().to_string()
+    }
+
+    #[test]
+    fn a_header_is_read() {
+        let bytes = header("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n");
+        let header = read_header(&mut bytes.as_slice()).unwrap();
+        assert_eq!((header.shape(), n_bytes(&header)), ([3, 2].as_slice(), Some(48)));
+    }
+
+    #[test]
+    fn hostile_headers_are_refused() {
+        for shape in [
+            "(4294967296, 4294967296)",
+            "(0, 9223372036854775807, 9223372036854775807)",
+            "(0xffffffffffffffff, 0xffffffffffffffff)",
+            "(99999999999999999999999, 1)",
+        ] {
+            let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
+            assert!(error(&header(&text)).contains("more data than any file"), "{shape}");
+        }
+        assert!(error(&header(&"(".repeat(5_000))).contains("nested"));
+        assert!(error(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("header of 4294967295 bytes"));
+        assert!(error(b"\x93NUMPX\x01\x00\x01\x00").contains("does not begin like"));
+        assert!(error(&header("{'descr': '|u1'}")).contains("cannot be read"));
+    }
+
+    #[test]
+    fn fortran_order_is_transposed() {
+        // Element (i, j, k) of a 2 × 3 × 2 array holds 100 i + 10 j + k.
+        let fortran = [0., 100., 10., 110., 20., 120., 1., 101., 11., 111., 21., 121.];
+        let c = [0., 1., 10., 11., 20., 21., 100., 101., 110., 111., 120., 121.];
+        assert_eq!(to_c_order(&fortran, &[2, 3, 2]), c);
+    }
+}

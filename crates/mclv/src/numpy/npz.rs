@@ -1,0 +1,111 @@
+//! Read and write NumPy's `.npz` archives.
+
+use std::fs::File;
+use std::io::{self, BufReader, Cursor, Read, Write};
+use std::path::Path;
+
+use npyz::npz::{array_name_from_file_name, file_name_from_array_name};
+use zip::write::SimpleFileOptions;
+use zip::{CompressionMethod, ZipArchive, ZipWriter};
+
+use super::npy::{self, Array};
+use crate::source::{Source, open_file};
+use crate::{Error, Result};
+
+/// An opened archive.
+pub(crate) struct Archive<'a> {
+    path: &'a Path,
+    inner: ZipArchive<BufReader<File>>,
+    /// Of the whole file.
+    pub(crate) sha256: String,
+}
+
+impl<'a> Archive<'a> {
+    /// Open the archive of that name.
+    pub(crate) fn open(path: &'a Path) -> Result<Self> {
+        let (file, length) = open_file(path)?;
+        let mut source = Source::open(path)?;
+        if !source.peek()?.starts_with(b"PK") {
+            return Err(Error::malformed(path, "does not begin like an .npz (zip) archive"));
+        }
+        io::copy(&mut source.by_ref().take(length), &mut io::sink()).map_err(Error::io("read", path))?;
+        let inner = ZipArchive::new(BufReader::new(file)).map_err(|e| {
+            Error::malformed(path, format!("is not an intact .npz archive ({e}); get it again"))
+        })?;
+        Ok(Self { path, inner, sha256: source.finish()? })
+    }
+
+    /// The names and shapes of the arrays, by name.
+    pub(crate) fn shapes(&mut self) -> Result<Vec<(String, Vec<u64>)>> {
+        let names = self.inner.file_names().filter_map(Result::ok);
+        let mut names: Vec<String> =
+            names.filter_map(|name| array_name_from_file_name(&name).map(str::to_owned)).collect();
+        names.sort_unstable();
+        names
+            .into_iter()
+            .map(|name| {
+                let shape = self.entry(&name, |header, _| Ok(header.shape().to_vec()))?;
+                Ok((name, shape))
+            })
+            .collect()
+    }
+
+    /// Read the array `name` as it is.
+    pub(crate) fn array(&mut self, name: &str) -> Result<Array> {
+        let path = self.path;
+        self.read_with(name, |header, mut reader| Array::read(header, &mut reader, path))
+    }
+
+    /// Hand the array `name` to `read`, which must take all of it.
+    pub(crate) fn read_with<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&npyz::NpyHeader, &mut dyn Read) -> Result<T>,
+    ) -> Result<T> {
+        let path = self.path;
+        self.entry(name, |header, reader| {
+            let value = read(header, reader)?;
+            // At its end a zip entry also checks its sum.
+            match reader.read(&mut [0]) {
+                Ok(0) => Ok(value),
+                Ok(_) => Err(Error::malformed(path, format!("array {name:?} goes on after its data"))),
+                Err(e) => {
+                    Err(Error::malformed(path, format!("array {name:?} is damaged ({e}); get it again")))
+                }
+            }
+        })
+    }
+
+    /// Open the array `name`: its header, and its data to be read.
+    fn entry<T>(
+        &mut self,
+        name: &str,
+        read: impl FnOnce(&npyz::NpyHeader, &mut dyn Read) -> Result<T>,
+    ) -> Result<T> {
+        let path = self.path;
+        let damaged = |e: &dyn std::fmt::Display| Error::malformed(path, format!("array {name:?}: {e}"));
+        let mut entry = self.inner.by_name(&file_name_from_array_name(name)).map_err(|e| damaged(&e))?;
+        let length = entry.size();
+        let header = npy::read_header(&mut entry).map_err(|e| damaged(&e))?;
+        // Elements of no fixed size are refused when they are read.
+        if let Some(expected) = npy::n_bytes(&header).filter(|&n| n > length) {
+            return Err(Error::Truncated { path: path.into(), expected, found: length });
+        }
+        read(&header, &mut entry)
+    }
+}
+
+/// The bytes of an archive of single-precision arrays, as `numpy.savez` writes it.
+pub(crate) fn to_bytes(arrays: &[(&str, &[usize], &[f32])]) -> Vec<u8> {
+    let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
+    let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
+    let mut write = || -> zip::result::ZipResult<()> {
+        for (name, shape, values) in arrays {
+            zip.start_file(file_name_from_array_name(name), options)?;
+            zip.write_all(&npy::to_bytes(shape, values))?;
+        }
+        Ok(())
+    };
+    write().expect("memory takes all that is written to it");
+    zip.finish().expect("memory takes all that is written to it").into_inner()
+}

@@ -1,0 +1,208 @@
+//! Check the program on the machine it runs on: closed forms, enumeration, random numbers, kernels.
+
+use crate::bits::BitRows;
+use crate::data::{self, DataSpec, Rows};
+use crate::model::Rbm;
+use crate::partition;
+use crate::progress::Silent;
+use crate::rng::{Purpose, Stream, stream};
+use crate::{ModelFile, log_likelihoods};
+use mclv_kernels::Isa;
+use mclv_kernels::enumerate::{self, Enumeration};
+use mclv_kernels::layer::{self, Affine, Scratch, States};
+use mclv_kernels::math::softplus_f64;
+use mclv_kernels::tiles::Tiles;
+use serde::Serialize;
+
+/// One check and what it found.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Check {
+    /// What must hold.
+    pub name: &'static str,
+    /// Whether it does.
+    pub passed: bool,
+    /// What was measured.
+    pub detail: String,
+}
+
+/// What was measured, as good news or bad.
+type Finding = Result<String, String>;
+
+/// Run all checks; a second or less.
+///
+/// ```
+/// assert!(mclv::selftest().iter().all(|check| check.passed));
+/// ```
+pub fn selftest() -> Vec<Check> {
+    let checks: [(&'static str, fn() -> Finding); 8] = [
+        ("random numbers are the published Philox4x32-10 vectors", philox),
+        ("this CPU's kernels equal the portable ones to the bit", kernels),
+        ("random bits have the right frequencies (|z| < 5)", frequencies),
+        ("log Z without weights is the closed form", closed_form),
+        ("log Z is the same summed over either layer", both_layers),
+        ("probabilities of all states sum to 1", normalisation),
+        ("a model file gives back what was written", round_trip),
+        ("the built-in data are intact", built_in_data),
+    ];
+    let run = |(name, check): (_, fn() -> Finding)| {
+        let result = check();
+        Check { name, passed: result.is_ok(), detail: result.unwrap_or_else(|problem| problem) }
+    };
+    checks.into_iter().map(run).collect()
+}
+
+/// `Ok` with the measured error if it is at most `limit`.
+fn within(error: f64, limit: f64) -> Finding {
+    let text = format!("largest error {error:.1e}, allowed {limit:.0e}");
+    if error <= limit { Ok(text) } else { Err(text) }
+}
+
+fn random_rbm(n_visible: usize, n_hidden: usize, scale: f64, index: u64) -> Rbm {
+    let mut rng = stream(1, Purpose::SelfTest, index).reader();
+    let mut draw = |n: usize| -> Vec<f32> { (0..n).map(|_| (rng.normal() * scale) as f32).collect() };
+    let (w, b, a) = (draw(n_visible * n_hidden), draw(n_visible), draw(n_hidden));
+    Rbm::new(n_visible, n_hidden, &w, &b, &a).expect("finite parameters of the right sizes")
+}
+
+fn all_states(n: usize) -> Rows {
+    let mut states = BitRows::zeros(1 << n, n);
+    (0..1 << n).for_each(|s| states.row_mut(s)[0] = s as u64);
+    Rows::Bits(states)
+}
+
+fn log_z(rbm: &Rbm) -> Result<f64, String> {
+    partition::exact(rbm, &Default::default(), &Silent).map(|z| z.value).map_err(|e| e.to_string())
+}
+
+/// The three known-answer vectors of the reference implementation.
+fn philox() -> Finding {
+    let ones = Stream::new(u64::MAX, u64::MAX).at(u32::MAX);
+    let pi = Stream::new(0x299f_31d0_a409_3822, 0x0370_7344_1319_8a2e).at(0x85a3_08d3);
+    let cases = [
+        (Stream::new(0, 0).at(0), 0, [0x6627_e8d5, 0xe169_c58d, 0xbc57_ac4c, 0x9b00_dbd8]),
+        (ones, u32::MAX, [0x408f_276d, 0x41c8_3b0e, 0xa20b_c7c6, 0x6d54_51fd]),
+        (pi, 0x243f_6a88, [0xd16c_fe09, 0x94fd_cceb, 0x5001_e420, 0x2412_6ea1]),
+    ];
+    for (draws, block, expected) in cases {
+        let got = draws.block(block);
+        if got != expected {
+            return Err(format!("{got:08x?} instead of {expected:08x?}"));
+        }
+    }
+    Ok("3 of 3 vectors".into())
+}
+
+/// Sampling, functions and enumeration, on every instruction set that there is.
+fn kernels() -> Finding {
+    let rbm = random_rbm(100, 14, 0.5, 1);
+    let down = Affine::new(Tiles::from_rows(100, 14, &rbm.weights()).transposed(), rbm.visible_bias());
+    let states = all_states(14);
+    let Rows::Bits(states) = &states else { return Err("packed rows expected".into()) };
+    let run = |isa: Isa| {
+        let n = 1000;
+        let draws: Vec<_> = (0..n as u64).map(|r| stream(2, Purpose::SelfTest, r).at(0)).collect();
+        let mut bits = BitRows::zeros(n, 100);
+        let mut scratch = Scratch::default();
+        layer::sample(
+            isa,
+            &down,
+            States::Bits(states.rows(0, n)),
+            &draws,
+            &mut scratch,
+            bits.words_mut(),
+            None,
+        );
+        let mut x: Vec<f64> = (-1000..1000).map(|k| f64::from(k) * 0.1).collect();
+        softplus_f64(isa, &mut x);
+        let plan = Enumeration::new(isa, &rbm.weights(), rbm.visible_bias(), rbm.hidden_bias());
+        let sum = enumerate::run_task(isa, &plan, 0, &mut Default::default()).ln();
+        (bits, x, sum.to_bits())
+    };
+    let portable = run(Isa::portable());
+    let names: Vec<&str> = Isa::available().into_iter().map(Isa::name).collect();
+    match Isa::available().into_iter().find(|&isa| run(isa) != portable) {
+        Some(isa) => Err(format!("{isa} differs")),
+        None => Ok(names.join(", ")),
+    }
+}
+
+fn frequencies() -> Finding {
+    let (n, n_units) = (20_000usize, 64);
+    let b: Vec<f32> = (0..n_units).map(|i| (i as f32 - 31.5) / 10.0).collect();
+    let rbm = Rbm::new(n_units, 1, &vec![0.0; n_units], &b, &[0.0]).map_err(|e| e.to_string())?;
+    let h = Rows::Bits(BitRows::zeros(n, 1));
+    let v = rbm
+        .sample_v_from_h(&h, |r| stream(3, Purpose::SelfTest, r as u64).at(0))
+        .map_err(|e| e.to_string())?;
+    let means = Rows::Bits(v).column_means();
+    let z = |(m, &x): (&f64, &f32)| {
+        let p = 1.0 / (1.0 + (-f64::from(x)).exp());
+        ((m - p) / (p * (1.0 - p) / n as f64).sqrt()).abs()
+    };
+    let worst = means.iter().zip(&b).map(z).fold(0.0, f64::max);
+    let text = format!("worst |z| = {worst:.2} of {n_units} units");
+    if worst < 5.0 { Ok(text) } else { Err(text) }
+}
+
+fn closed_form() -> Finding {
+    let mut worst = 0.0f64;
+    for (n_visible, n_hidden, b, a) in
+        [(784, 12, -2.0f32, 0.5f32), (20, 9, 5000.0, -5000.0), (3, 3, 0.0, 0.0)]
+    {
+        let w = vec![0.0; n_visible * n_hidden];
+        let rbm = Rbm::new(n_visible, n_hidden, &w, &vec![b; n_visible], &vec![a; n_hidden])
+            .map_err(|e| e.to_string())?;
+        let soft = |x: f32| f64::from(x).max(0.0) + (-f64::from(x).abs()).exp().ln_1p();
+        let exact = n_visible as f64 * soft(b) + n_hidden as f64 * soft(a);
+        worst = worst.max((log_z(&rbm)? - exact).abs() / exact.abs().max(1.0));
+    }
+    within(worst, 1e-10)
+}
+
+fn both_layers() -> Finding {
+    let mut worst = 0.0f64;
+    for (k, scale) in [0.1, 1.0, 10.0].into_iter().enumerate() {
+        let rbm = random_rbm(12, 11, scale, 10 + k as u64);
+        let f = rbm.free_energy(&all_states(12)).map_err(|e| e.to_string())?;
+        let top = f.iter().map(|f| -f).fold(f64::NEG_INFINITY, f64::max);
+        let over_visible = top + f.iter().map(|f| (-f - top).exp()).sum::<f64>().ln();
+        worst = worst.max((log_z(&rbm)? - over_visible).abs() / over_visible.abs().max(1.0));
+    }
+    within(worst, 1e-10)
+}
+
+fn normalisation() -> Finding {
+    let rbm = random_rbm(13, 8, 1.0, 20);
+    let z = partition::exact(&rbm, &Default::default(), &Silent).map_err(|e| e.to_string())?;
+    let log_p = log_likelihoods(&rbm, &all_states(13), &z).map_err(|e| e.to_string())?;
+    within((log_p.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs(), 1e-10)
+}
+
+fn round_trip() -> Finding {
+    let folder = tempfile::tempdir().map_err(|e| e.to_string())?;
+    let model = ModelFile::new(random_rbm(70, 9, 1.0, 30));
+    for name in ["m.safetensors", "m.npz", "m.npy"] {
+        let path = folder.path().join(name);
+        model.save(&path).map_err(|e| e.to_string())?;
+        if ModelFile::load(&path).map_err(|e| e.to_string())?.rbm != model.rbm {
+            return Err(format!("{name} differs"));
+        }
+    }
+    Ok(".safetensors, .npz, .npy".into())
+}
+
+fn built_in_data() -> Finding {
+    let mut found = Vec::new();
+    for (name, n_rows, n_columns) in
+        [("digits", 1797, 64), ("bars-and-stripes:4", 30, 16), ("ising", 10_000, 16)]
+    {
+        let spec = DataSpec { source: name.into(), ..DataSpec::default() };
+        let set = data::load(&spec, &Silent).map_err(|e| e.to_string())?;
+        let text = format!("{name} {} × {}", set.n_rows(), set.n_columns());
+        if (set.n_rows(), set.n_columns()) != (n_rows, n_columns) {
+            return Err(text);
+        }
+        found.push(text);
+    }
+    Ok(found.join(", "))
+}

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::{Compression, write::GzEncoder};
 use mclv::Error;
 use mclv::data::{Dataset, Rows, read};
+use mclv::rng::{Purpose, stream};
 use tempfile::TempDir;
 
 fn write(dir: &TempDir, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
@@ -216,4 +217,39 @@ fn ragged_and_empty_csv_files_are_refused() {
     }
     // Nothing but labels.
     assert!(matches!(csv("cat\ndog\n", Some("0")), Err(Error::Empty { .. })));
+}
+
+/// Damage files at random places: whatever comes of it, it is a value or an error, never a panic or a flood.
+#[test]
+fn damaged_files_never_panic() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let dir = tempfile::tempdir().unwrap();
+    let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(fixtures)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()))
+        .filter(|(name, _)| name.ends_with(".npy") || name.ends_with(".npz"))
+        .collect();
+    files.sort();
+    let gzip = fs::read(write_gzip(&dir, "x.gz", idx(&[4, 2, 2], &[9; 16]))).unwrap();
+    files.push(("x.idx.gz".into(), gzip));
+    files.push(("y.idx".into(), idx(&[4, 2, 2], &[9; 16])));
+    files.push(("z.csv".into(), b"a,b,\"c\"\n0,1,0.5\r\n1,1,\"0\"\n".to_vec()));
+
+    let mut rng = stream(2024, Purpose::SelfTest, 0).reader();
+    for _ in 0..100 {
+        for (name, sound) in &files {
+            let mut bytes = sound.clone();
+            for _ in 0..=rng.below(3) {
+                let at = rng.below(bytes.len() as u64) as usize;
+                match rng.below(4) {
+                    0 => bytes[at] ^= 1 << rng.below(8),
+                    1 => bytes[at] = rng.next_u32() as u8,
+                    2 => bytes.truncate(at + 1),
+                    _ => bytes.insert(at, b'9'),
+                }
+            }
+            let _ = read(write(&dir, name, &bytes), None);
+        }
+    }
 }

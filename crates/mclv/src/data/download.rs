@@ -39,7 +39,11 @@ pub(super) fn store(file: &KnownFile, bytes: &[u8], folder: &Path) -> Result<Res
         return Ok(Err(error.to_string()));
     }
     fs::create_dir_all(folder).map_err(Error::io("create", folder))?;
-    let mut temporary = tempfile::NamedTempFile::new_in(folder).map_err(Error::io("write to", folder))?;
+    let mut builder = tempfile::Builder::new();
+    // Others may share the cache; temporary files are private unless told otherwise.
+    #[cfg(unix)]
+    builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o644));
+    let mut temporary = builder.tempfile_in(folder).map_err(Error::io("write to", folder))?;
     temporary.write_all(bytes).map_err(Error::io("write", &path))?;
     temporary.as_file().sync_all().map_err(Error::io("write", &path))?;
     temporary.persist(&path).map_err(|e| Error::io("write", &path)(e.error))?;
@@ -189,10 +193,9 @@ mod tests {
 
     #[test]
     fn nobody_listening_is_a_failure() {
-        // A port that was free a moment ago.
-        let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
         let dir = tempfile::tempdir().unwrap();
-        let result = download(&format!("http://{address}/abc.gz"), &FILE, dir.path(), &Silent);
+        // No free port is given out below 1024, so no other test can be listening here.
+        let result = download("http://127.0.0.1:1/abc.gz", &FILE, dir.path(), &Silent);
         assert!(result.unwrap().is_err());
     }
 

@@ -187,7 +187,7 @@ impl NamedSet {
             Split::All => (train_images, train_labels, 0..60_000),
             Split::Test => (test_images, test_labels, 0..10_000),
         };
-        let (path, pictures) = self.open(images, search, mirrors, progress)?;
+        let (_, pictures) = self.open(images, search, mirrors, progress)?;
         let (_, ids) = self.open(labels, search, mirrors, progress)?;
         let n_columns = pictures.n_columns();
         // Only now are bytes made four times as large.
@@ -207,7 +207,7 @@ impl NamedSet {
             best_log_likelihood: None,
             provenance: DataProvenance {
                 name: self.name.into(),
-                source: crate::source::file_name(&path),
+                source: images.name.into(),
                 sha256: pictures.sha256,
                 preprocessing: "value/255".into(),
                 split,

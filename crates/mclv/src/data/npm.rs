@@ -152,6 +152,34 @@ mod tests {
         assert!(unpack(&whole[..whole.len() / 2], &[FILE]).is_err());
     }
 
+    /// A shell told to `pack …` runs the script of that name in the folder.
+    #[cfg(unix)]
+    fn pack_with(script: &str, dir: &Path, progress: &dyn Progress) -> Result<Result<PathBuf, String>> {
+        fs::write(dir.join("pack"), script).unwrap();
+        pack("sh".as_ref(), "some-package@1.0.0", dir, progress)
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn npm_is_run_and_its_failures_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let why = pack_with("echo 'npm error E404' >&2; exit 3", dir.path(), &Silent).unwrap().unwrap_err();
+        assert!(why.contains("exit status: 3: npm error E404"), "{why}");
+        let why = pack_with("exit 0", dir.path(), &Silent).unwrap().unwrap_err();
+        assert_eq!(why, "npm left no archive");
+        let script = r#"[ "$1" = some-package@1.0.0 ] && touch some-package-1.0.0.tgz"#;
+        let path = pack_with(script, dir.path(), &Silent).unwrap().unwrap();
+        assert_eq!(path, dir.path().join("some-package-1.0.0.tgz"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn npm_is_stopped_on_request() {
+        let dir = tempfile::tempdir().unwrap();
+        let stop = std::sync::atomic::AtomicBool::new(true);
+        assert!(matches!(pack_with("exec sleep 60", dir.path(), &stop), Err(Error::Cancelled)));
+    }
+
     #[test]
     fn a_missing_npm_is_a_failure_in_words() {
         let dir = tempfile::tempdir().unwrap();

@@ -99,8 +99,8 @@ impl From<Binarize> for String {
 /// The rows after binarisation. Rows that are bits already stay as they are.
 ///
 /// `Bernoulli` bits are a pure function of the seed, the epoch and the place (row, column), so they can be
-/// drawn once (epoch 0, which is what [`load`](super::load) does) or anew for each epoch, with any number of
-/// threads.
+/// drawn once or anew for each epoch, with any number of threads. Epoch 0 is what [`load`](super::load) draws
+/// for training rows; it gives the other parts streams of their own.
 ///
 /// # Numerics
 /// A bit is 1 if `(k + ½)·2⁻³² < value` for a uniform 32-bit `k`: its probability is within 2⁻³³ of the

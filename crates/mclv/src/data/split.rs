@@ -112,4 +112,10 @@ mod tests {
         assert_eq!(Split::Test.of_file(30, 1), Split::Test.of_file(30, 1));
         assert_ne!(Split::Test.of_file(30, 1), Split::Test.of_file(30, 2));
     }
+
+    /// Other rows are other results: that is for the changelog.
+    #[test]
+    fn the_parts_are_stable() {
+        assert_eq!(Split::Test.of_file(50, 42), [2, 14, 15, 19, 30]);
+    }
 }

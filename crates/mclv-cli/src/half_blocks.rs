@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn two_rows_make_one_line() {
         let picture = vec![1.0, 0.0, 1.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0];
-        assert_eq!(side_by_side(&[picture.clone()], (3, 3)), "▀▄█\n▀\n");
+        assert_eq!(side_by_side(std::slice::from_ref(&picture), (3, 3)), "▀▄█\n▀\n");
         let grey: Vec<f32> = picture.iter().map(|x| x / 2.0).collect();
         assert_eq!(side_by_side(&[grey.clone(), grey], (3, 3)), "░░▒  ░░▒\n░    ░\n");
     }

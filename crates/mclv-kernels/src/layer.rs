@@ -290,26 +290,39 @@ fn list_word(mut word: u64, first: u32, index: &mut [u32]) -> usize {
 /// Add up to `acc` the parts of the listed rows that begin at cell `offset` of a tile `width` cells wide.
 #[inline(always)]
 fn gather<S: Simd, const V: usize>(
-    mut acc: [S::F32; V],
+    acc: [S::F32; V],
     tile: &[Cell],
     width: usize,
     offset: usize,
     (index, value): (&[u32], &[f32]),
 ) -> [S::F32; V] {
-    if value.is_empty() {
-        for &i in index {
-            let row = &tile[i as usize * width + offset..][..V];
-            for (a, cell) in acc.iter_mut().zip(row) {
-                *a = a.add(S::F32::load(&cell.0));
-            }
-        }
-    } else {
-        for (&i, &x) in index.iter().zip(value) {
-            let x = S::F32::splat(x);
-            let row = &tile[i as usize * width + offset..][..V];
-            for (a, cell) in acc.iter_mut().zip(row) {
-                *a = x.mul_add(S::F32::load(&cell.0), *a);
-            }
+    // A piece as wide as its tile is the rule: rows are then whole chunks, with one bounds check each.
+    let (rows, _) = tile.as_chunks::<V>();
+    match (width == V, value.is_empty()) {
+        (true, true) => gather_rows::<S, V, false>(acc, |i| &rows[i], index, value),
+        (true, false) => gather_rows::<S, V, true>(acc, |i| &rows[i], index, value),
+        (false, true) => gather_rows::<S, V, false>(acc, |i| part(tile, i * width + offset), index, value),
+        (false, false) => gather_rows::<S, V, true>(acc, |i| part(tile, i * width + offset), index, value),
+    }
+}
+
+#[inline(always)]
+fn part<const V: usize>(tile: &[Cell], at: usize) -> &[Cell; V] {
+    tile[at..].first_chunk().expect("a row of the tile")
+}
+
+#[inline(always)]
+fn gather_rows<'a, S: Simd, const V: usize, const WEIGHTED: bool>(
+    mut acc: [S::F32; V],
+    row: impl Fn(usize) -> &'a [Cell; V],
+    index: &[u32],
+    value: &[f32],
+) -> [S::F32; V] {
+    for (k, &i) in index.iter().enumerate() {
+        let x = S::F32::splat(if WEIGHTED { value[k] } else { 1.0 });
+        for (a, cell) in acc.iter_mut().zip(row(i as usize)) {
+            let w = S::F32::load(&cell.0);
+            *a = if WEIGHTED { x.mul_add(w, *a) } else { a.add(w) };
         }
     }
     acc

@@ -1,4 +1,4 @@
-//! Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
+#![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
 pub mod data;

@@ -75,6 +75,35 @@ impl BitRows {
         rows
     }
 
+    /// Take packed words, row after row. The padding bits must be zero.
+    ///
+    /// # Panics
+    /// If the words do not make whole rows.
+    pub fn from_words(n_bits: usize, words: Vec<u64>) -> Self {
+        let n = words_for(n_bits);
+        assert!(n > 0 && words.len().is_multiple_of(n), "{} words in rows of {n}", words.len());
+        Self { n_rows: words.len() / n, n_bits, words }
+    }
+
+    /// All `2^n_bits` states, counting up.
+    ///
+    /// # Panics
+    /// If there are more than `2^30`.
+    pub fn all_states(n_bits: usize) -> Self {
+        assert!((1..=30).contains(&n_bits), "2^{n_bits} states");
+        Self::from_words(n_bits, (0..1 << n_bits).collect())
+    }
+
+    /// Add the rows of `other` at the end.
+    ///
+    /// # Panics
+    /// If its rows have another length.
+    pub fn append(&mut self, other: &Self) {
+        assert_eq!(self.n_bits, other.n_bits, "bits per row");
+        self.words.extend_from_slice(&other.words);
+        self.n_rows += other.n_rows;
+    }
+
     /// Number of states.
     pub fn n_rows(&self) -> usize {
         self.n_rows

@@ -18,7 +18,7 @@ use crate::bits::words_for;
 use crate::isa::kernels;
 use crate::math::{exp_normal, sigmoid, softplus};
 use crate::rng::{Draws, MULTIPLIERS, N_ROUNDS, WEYL};
-use crate::tiles::{CELL, Cell, TILE, Tiles};
+use crate::tiles::{CELL, Cell, Segment, TILE, Tiles};
 
 /// The affine map from one layer's states to the other's inputs.
 ///
@@ -214,6 +214,27 @@ impl Columns {
         Self { n_rows, n_units, kind }
     }
 
+    /// Number of units.
+    pub fn n_units(&self) -> usize {
+        self.n_units
+    }
+
+    /// The sum of each unit over the states.
+    pub fn sums(&self) -> Vec<f32> {
+        match &self.kind {
+            ColumnKind::Bits(words) => {
+                let count = |column: &[u64]| column.iter().map(|w| w.count_ones()).sum::<u32>() as f32;
+                words.chunks_exact(words_for(self.n_rows)).map(count).collect()
+            }
+            ColumnKind::Reals { ends, entries } => {
+                let mut from = 0;
+                let sum =
+                    |&to: &usize| entries[std::mem::replace(&mut from, to)..to].iter().map(|e| e.1).sum();
+                ends.iter().map(sum).collect()
+            }
+        }
+    }
+
     /// List the states of each unit of a range.
     fn list(&self, units: std::ops::Range<usize>, scratch: &mut Scratch) {
         assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
@@ -399,19 +420,29 @@ trait Sink<S: Simd> {
 
 /// Feed `sink` with `bias + Σ weights` of every listed state, tile by tile.
 #[inline(always)]
-fn run<S: Simd, K: Sink<S>>(bias: Option<&[Cell]>, weights: &Tiles, scratch: &Scratch, sink: &mut K) {
-    for (t, (width, tile)) in weights.tiles().enumerate() {
-        let bias = bias.map(|b| &b[t * TILE..][..width]);
-        // The last tile is covered by pieces of 8, 4, 2 and 1 cells.
-        let mut offset = 0;
-        while offset < width {
-            offset += match width - offset {
-                8.. => piece::<S, K, 8>(bias, tile, [t, width, offset], scratch, sink),
-                4.. => piece::<S, K, 4>(bias, tile, [t, width, offset], scratch, sink),
-                2.. => piece::<S, K, 2>(bias, tile, [t, width, offset], scratch, sink),
-                _ => piece::<S, K, 1>(bias, tile, [t, width, offset], scratch, sink),
-            };
-        }
+fn run<S: Simd, K: Sink<S>>(affine: &Affine, scratch: &Scratch, sink: &mut K) {
+    for (t, tile) in affine.weights.tiles().enumerate() {
+        run_tile::<S, K>(Some(&affine.bias[t * TILE..][..tile.0]), t, tile, scratch, sink);
+    }
+}
+
+/// One tile, covered by pieces of 8, 4, 2 and 1 cells.
+#[inline(always)]
+fn run_tile<S: Simd, K: Sink<S>>(
+    bias: Option<&[Cell]>,
+    t: usize,
+    (width, tile): (usize, &[Cell]),
+    scratch: &Scratch,
+    sink: &mut K,
+) {
+    let mut offset = 0;
+    while offset < width {
+        offset += match width - offset {
+            8.. => piece::<S, K, 8>(bias, tile, [t, width, offset], scratch, sink),
+            4.. => piece::<S, K, 4>(bias, tile, [t, width, offset], scratch, sink),
+            2.. => piece::<S, K, 2>(bias, tile, [t, width, offset], scratch, sink),
+            _ => piece::<S, K, 1>(bias, tile, [t, width, offset], scratch, sink),
+        };
     }
 }
 
@@ -449,16 +480,17 @@ impl<S: Simd, const MEANS: bool> Sink<S> for Store<'_, MEANS> {
 }
 
 /// Add the sums, scaled, to what is there.
-struct Accumulate<'a> {
-    out: &'a mut Tiles,
+struct Accumulate<'a, 'b> {
+    out: &'a mut Segment<'b>,
     scale: f32,
 }
 
-impl<S: Simd> Sink<S> for Accumulate<'_> {
+impl<S: Simd> Sink<S> for Accumulate<'_, '_> {
     #[inline(always)]
-    fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, tile: usize, cell: usize) {
+    fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, _tile: usize, cell: usize) {
         let scale = S::F32::splat(self.scale);
-        for (x, to) in x.into_iter().zip(self.out.cells_mut(row, tile, cell, V)) {
+        let at = row * self.out.width + cell;
+        for (x, to) in x.into_iter().zip(&mut self.out.cells[at..at + V]) {
             x.mul_add(scale, S::F32::load(&to.0)).store(&mut to.0);
         }
     }
@@ -510,14 +542,14 @@ impl<S: Simd> Sink<S> for Sample<'_, S> {
 fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
     scratch.list(states, affine.n_in());
-    run::<S, _>(Some(&affine.bias), &affine.weights, scratch, &mut Store::<false>(out));
+    run::<S, _>(affine, scratch, &mut Store::<false>(out));
 }
 
 #[inline(always)]
 fn means_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
     scratch.list(states, affine.n_in());
-    run::<S, _>(Some(&affine.bias), &affine.weights, scratch, &mut Store::<true>(out));
+    run::<S, _>(affine, scratch, &mut Store::<true>(out));
 }
 
 #[inline(always)]
@@ -537,7 +569,7 @@ fn sample_generic<S: Simd>(
     }
     scratch.list(states, affine.n_in());
     let mut sink = Sample::<S>::new(bits, affine.n_out(), draws, means);
-    run::<S, _>(Some(&affine.bias), &affine.weights, scratch, &mut sink);
+    run::<S, _>(affine, scratch, &mut sink);
 }
 
 #[inline(always)]
@@ -579,18 +611,67 @@ fn log_weights_generic<S: Simd>(
 }
 
 #[inline(always)]
+fn quick_log_weights_generic<S: Simd>(
+    affine: &Affine,
+    bias_in: &[f32],
+    states: States<'_>,
+    scratch: &mut Scratch,
+    out: &mut [f64],
+) {
+    assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
+    assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
+    scratch.list(states, affine.n_in());
+    linear_terms(bias_in, scratch, out);
+    run::<S, _>(affine, scratch, &mut SoftplusSum(out));
+}
+
+/// `b_inᵀx` of each listed state.
+#[inline(always)]
+fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
+    for (out, (index, value)) in out.iter_mut().zip(scratch.rows()) {
+        let linear =
+            |k: usize| f64::from(bias_in[index[k] as usize]) * value.get(k).map_or(1.0, |&x| f64::from(x));
+        *out = (0..index.len()).map(linear).sum();
+    }
+}
+
+/// Add `Σ softplus` of the inputs to a number for each state.
+struct SoftplusSum<'a>(&'a mut [f64]);
+
+impl<S: Simd> Sink<S> for SoftplusSum<'_> {
+    #[inline(always)]
+    fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, _tile: usize, _cell: usize) {
+        // Σ ln(1 + e^x) = Σ max(x, 0) + ln Π (1 + e^−|x|); eight factors of at most 2 cannot overflow.
+        let (zero, one) = (S::F32::splat(0.0), S::F32::splat(1.0));
+        let limit = S::F32::splat(-87.0);
+        let (mut linear, mut product) = (zero, one);
+        for x in x {
+            let e = exp_normal(zero.sub(x.abs()).max(limit));
+            product = product.mul_add(e, product);
+            linear = linear.add(x.max(zero));
+        }
+        let (mut sums, mut products) = ([0.0; 8], [0.0; 8]);
+        linear.store(&mut sums);
+        product.store(&mut products);
+        let sum: f64 = sums.iter().map(|&x| f64::from(x)).sum();
+        let product: f64 = products.iter().map(|&x| f64::from(x)).product();
+        self.0[row] += sum + product.ln();
+    }
+}
+
+#[inline(always)]
 fn accumulate_generic<S: Simd>(
     columns: &Columns,
-    first_unit: usize,
     right: &Tiles,
     scale: f32,
     scratch: &mut Scratch,
-    out: &mut Tiles,
+    out: &mut Segment<'_>,
 ) {
     assert_eq!(right.n_rows(), columns.n_rows, "as many right-hand rows as states");
-    assert_eq!(right.n_columns(), out.n_columns(), "columns of the outer product");
-    columns.list(first_unit..first_unit + out.n_rows(), scratch);
-    run::<S, _>(None, right, scratch, &mut Accumulate { out, scale });
+    let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
+    assert_eq!(tile.0, out.width, "columns of the outer product");
+    columns.list(out.first_row..out.first_row + out.n_rows(), scratch);
+    run_tile::<S, _>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
 }
 
 kernels! {
@@ -632,17 +713,32 @@ kernels! {
         out: &mut [f64],
     ) = log_weights_generic;
 
-    /// Add `scale · Σ_r x_r[first_unit + i] · right[r]` to each row `i` of `out`: the outer products of states
-    /// with rows of floats, for as many units as `out` has rows.
+    /// [`log_weights`] with inputs summed and exponentials taken in single precision: the error is about
+    /// `10⁻⁶ · Σ_j |input_j|`, the time a tenth. For ratios of weights, not for likelihoods.
     ///
-    /// Each element is summed over the states in order, so units may be dealt to threads at will.
+    /// # Panics
+    /// If the sizes do not fit.
+    pub fn quick_log_weights(
+        affine: &Affine,
+        bias_in: &[f32],
+        states: States<'_>,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) = quick_log_weights_generic;
+
+    /// Add `scale · Σ_r x_r[i] · right[r]` to each row `i` of a piece of a matrix: the outer products of states
+    /// with rows of floats.
+    ///
+    /// Each element is summed over the states in order, so pieces may be dealt to threads at will.
     ///
     /// ```
     /// use mclv_kernels::{Isa, layer::{Columns, Scratch, States, accumulate_outer}, tiles::Tiles};
     /// let columns = Columns::new(2, States::Bits(&[0b01, 0b11])); // two states of two units
     /// let right = Tiles::from_rows(2, 1, &[0.25, 0.5]);
     /// let mut out = Tiles::zeros(2, 1);
-    /// accumulate_outer(Isa::best(), &columns, 0, &right, 1.0, &mut Scratch::default(), &mut out);
+    /// for mut piece in out.segments_mut(64) {
+    ///     accumulate_outer(Isa::best(), &columns, &right, 1.0, &mut Scratch::default(), &mut piece);
+    /// }
     /// assert_eq!(out.to_rows(), [0.75, 0.5]);
     /// ```
     ///
@@ -650,11 +746,10 @@ kernels! {
     /// If the sizes do not fit.
     pub fn accumulate_outer(
         columns: &Columns,
-        first_unit: usize,
         right: &Tiles,
         scale: f32,
         scratch: &mut Scratch,
-        out: &mut Tiles,
+        out: &mut Segment<'_>,
     ) = accumulate_generic;
 }
 
@@ -799,6 +894,11 @@ mod tests {
                 for (x, y) in out.iter().zip(&naive) {
                     prop_assert!((x - y).abs() <= 1e-12 * y.abs().max(1.0), "{} {}", x, y);
                 }
+                let mut quick = vec![f64::NAN; 3];
+                quick_log_weights(isa, &case.affine(), &bias_in, states, &mut Scratch::default(), &mut quick);
+                for (x, y) in quick.iter().zip(&naive) {
+                    prop_assert!((x - y).abs() <= 1e-5 * (n_out as f64).max(y.abs()), "{} {}", x, y);
+                }
             }
         }
 
@@ -812,22 +912,25 @@ mod tests {
             let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
             let columns = Columns::new(n_units, states);
             let scale = 0.75;
-            let first = n_units / 3;
-            let mut expected = vec![1.0f32; (n_units - first) * n_columns];
-            for i in first..n_units {
+            let mut expected = vec![1.0f32; n_units * n_columns];
+            for i in 0..n_units {
                 for j in 0..n_columns {
                     let sum = (0..n_rows).fold(0.0f32, |s, r| match case.x[r * n_units + i] {
                         0.0 => s,
                         x => x.mul_add(right[r * n_columns + j], s),
                     });
-                    let e = &mut expected[(i - first) * n_columns + j];
+                    let e = &mut expected[i * n_columns + j];
                     *e = sum.mul_add(scale, *e);
                 }
             }
+            let sums: Vec<f32> = (0..n_units).map(|i| case.x.iter().skip(i).step_by(n_units).sum()).collect();
+            prop_assert_eq!(columns.sums(), sums);
             let right = Tiles::from_rows(n_rows, n_columns, &right);
             for isa in Isa::available() {
-                let mut out = Tiles::from_rows(n_units - first, n_columns, &vec![1.0; (n_units - first) * n_columns]);
-                accumulate_outer(isa, &columns, first, &right, scale, &mut Scratch::default(), &mut out);
+                let mut out = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);
+                for mut piece in out.segments_mut(1 + n_units / 3) {
+                    accumulate_outer(isa, &columns, &right, scale, &mut Scratch::default(), &mut piece);
+                }
                 prop_assert_eq!(out.to_rows(), expected.clone());
             }
         }

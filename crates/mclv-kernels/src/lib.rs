@@ -9,6 +9,7 @@
 //! * [`math`]: `exp`, `sigmoid`, `softplus` over slices, in `f32` and `f64`.
 //! * [`tiles`]: the weight layout all layer kernels read.
 //! * [`layer`]: one layer given the other (inputs, means, Bernoulli bits) and the outer products of a gradient.
+//! * [`update`]: gradient steps.
 //! * [`enumerate`]: sums of products over all `2^n` states.
 //!
 //! # Reproducibility
@@ -25,5 +26,6 @@ pub mod layer;
 pub mod math;
 pub mod rng;
 pub mod tiles;
+pub mod update;
 
 pub use isa::Isa;

@@ -125,6 +125,31 @@ impl Tiles {
         }
     }
 
+    /// Cut into pieces of at most `n_rows` rows of one tile each, to be written side by side.
+    ///
+    /// ```
+    /// use mclv_kernels::tiles::Tiles;
+    /// let mut m = Tiles::zeros(100, 70);
+    /// let pieces = m.segments_mut(64);
+    /// assert_eq!(pieces.len(), 4); // two ranges of rows × two tiles
+    /// assert_eq!((pieces[1].first_row(), pieces[1].n_rows(), pieces[1].first_column()), (64, 36, 0));
+    /// ```
+    pub fn segments_mut(&mut self, n_rows: usize) -> Vec<Segment<'_>> {
+        let mut segments = Vec::new();
+        let (all_rows, n_tiles) = (self.n_rows, self.n_columns.div_ceil(CELL * TILE));
+        let widths: Vec<usize> = (0..n_tiles).map(|t| self.width(t)).collect();
+        let mut rest = self.cells.as_mut_slice();
+        for (tile, width) in widths.into_iter().enumerate() {
+            for first_row in (0..all_rows).step_by(n_rows) {
+                let n = n_rows.min(all_rows - first_row);
+                let (cells, after) = rest.split_at_mut(n * width);
+                rest = after;
+                segments.push(Segment { tile, first_row, width, cells });
+            }
+        }
+        segments
+    }
+
     /// Number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
@@ -154,8 +179,7 @@ impl Tiles {
 
     /// All numbers in memory order, padding included. Keep the padding as it is.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
-        // SAFETY: as in `as_slice`; the borrow is unique.
-        unsafe { std::slice::from_raw_parts_mut(self.cells.as_mut_ptr().cast(), self.cells.len() * CELL) }
+        cells_as_floats_mut(&mut self.cells)
     }
 
     /// The tiles as `(cells per row, cells)`.
@@ -185,6 +209,47 @@ impl Tiles {
         let t = cell / TILE;
         t * TILE * self.n_rows + row * self.width(t) + cell % TILE
     }
+}
+
+/// Some rows of one tile of a matrix, to be written.
+#[derive(Debug)]
+pub struct Segment<'a> {
+    pub(crate) tile: usize,
+    pub(crate) first_row: usize,
+    pub(crate) width: usize,
+    pub(crate) cells: &'a mut [Cell],
+}
+
+impl Segment<'_> {
+    /// The first row, counted in the whole matrix.
+    pub fn first_row(&self) -> usize {
+        self.first_row
+    }
+
+    /// The first column, counted in the whole matrix.
+    pub fn first_column(&self) -> usize {
+        self.tile * TILE * CELL
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.cells.len() / self.width
+    }
+
+    /// The rows, padded to whole registers: the last few columns of the last tile may be padding.
+    pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
+        self.cells.chunks_exact_mut(self.width).map(|cells| cells_as_floats_mut(cells))
+    }
+
+    /// Set every element to zero.
+    pub fn clear(&mut self) {
+        self.cells.fill(Cell([0.0; CELL]));
+    }
+}
+
+fn cells_as_floats_mut(cells: &mut [Cell]) -> &mut [f32] {
+    // SAFETY: `Cell` is `repr(C)` around `[f32; 8]`; 32 bytes of size and alignment leave no gaps.
+    unsafe { std::slice::from_raw_parts_mut(cells.as_mut_ptr().cast(), cells.len() * CELL) }
 }
 
 #[cfg(test)]

@@ -167,6 +167,12 @@ pub enum Error {
         /// Allowed seconds.
         limit: f64,
     },
+    /// A checkpoint lacks something that its settings call for.
+    #[error("the checkpoint does not hold {what}: it was written by other settings or is damaged")]
+    MissingState {
+        /// What is missing.
+        what: &'static str,
+    },
     /// The caller asked to stop (Ctrl-C).
     #[error("interrupted")]
     Cancelled,

@@ -4,6 +4,7 @@
 pub mod data;
 mod error;
 mod file;
+pub mod gradient;
 mod likelihood;
 mod model;
 mod numpy;
@@ -12,12 +13,15 @@ pub mod progress;
 pub mod rng;
 mod selftest;
 mod source;
+mod tour;
+pub mod train;
 
 pub use error::{Error, Result, human_seconds};
 pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
 pub use likelihood::{Likelihood, average_log_likelihood, log_likelihoods};
 pub use mclv_kernels::bits;
 pub use selftest::{Check, selftest};
+pub use tour::StoppingSet;
 
 /// The instruction set that the kernels use on this machine.
 pub fn kernels() -> &'static str {

@@ -21,6 +21,20 @@ pub enum Purpose {
     Chain = 5,
     /// Checks that the program makes of itself.
     SelfTest = 6,
+    /// The order of rows in an epoch.
+    Shuffle = 7,
+    /// Hidden states of the positive phase.
+    Positive = 8,
+    /// Where persistent chains and running tours begin.
+    FirstStates = 9,
+    /// Tours.
+    Tour = 10,
+    /// Hidden states of a stopping set.
+    StoppingSet = 11,
+    /// Rows that a stopping set is made from.
+    StoppingSetRows = 12,
+    /// Annealed importance sampling.
+    Ais = 13,
 }
 
 /// Stream `index` for one purpose under `seed`.

@@ -239,6 +239,48 @@ impl Rbm {
         Ok(sum / (v.n_rows().max(1) * self.n_visible()) as f64)
     }
 
+    /// The map from visible states to hidden inputs.
+    pub(crate) fn up(&self) -> &Affine {
+        &self.up
+    }
+
+    /// The map from hidden states to visible inputs.
+    pub(crate) fn down(&self) -> &Affine {
+        &self.down
+    }
+
+    /// Change the parameters in place; the two layouts of the weights are brought in step afterwards.
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Tiles, &mut [f32], &mut [f32])) {
+        change(self.up.weights_mut(), &mut self.visible_bias, &mut self.hidden_bias);
+        self.up.weights().transpose_into(self.down.weights_mut());
+        self.up.set_bias(&self.hidden_bias);
+        self.down.set_bias(&self.visible_bias);
+    }
+
+    /// `log p*(h)` in single precision: good for ratios and for starts, not for likelihoods.
+    pub(crate) fn quick_log_weights_h(&self, h: &BitRows) -> Vec<f64> {
+        let mut out = vec![0.0; h.n_rows()];
+        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::default, |scratch, (block, out)| {
+            let states = States::Bits(h.rows(block * BLOCK, out.len()));
+            layer::quick_log_weights(Isa::best(), &self.down, &self.hidden_bias, states, scratch, out);
+        });
+        out
+    }
+
+    /// [`quick_log_weights_h`](Self::quick_log_weights_h) on the calling thread.
+    pub(crate) fn quick_log_weights_block(&self, h: &BitRows, scratch: &mut Scratch) -> Vec<f64> {
+        let mut out = vec![0.0; h.n_rows()];
+        layer::quick_log_weights(
+            Isa::best(),
+            &self.down,
+            &self.hidden_bias,
+            States::Bits(h.words()),
+            scratch,
+            &mut out,
+        );
+        out
+    }
+
     pub(crate) fn check_width(&self, n_columns: usize) -> Result<()> {
         check("visible units (the model's width against the data's)", self.n_visible(), n_columns)
     }

@@ -9,12 +9,15 @@ use serde::{Deserialize, Serialize};
 pub enum Guarantee {
     /// The value itself, to rounding.
     Exact,
+    /// `Z` is estimated without bias; its logarithm is then too small on average, the more so the larger its error bar.
+    UnbiasedZ,
 }
 
 impl std::fmt::Display for Guarantee {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Exact => "exact",
+            Self::UnbiasedZ => "Z unbiased, log Z low on average",
         })
     }
 }
@@ -30,7 +33,7 @@ pub struct LogZ {
     pub guarantee: Guarantee,
     /// The method's name.
     pub method: String,
-    /// States summed.
+    /// States summed, or Gibbs steps made.
     pub n_states: f64,
     /// Wall time.
     pub seconds: f64,

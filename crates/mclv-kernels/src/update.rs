@@ -1,0 +1,195 @@
+//! Update parameters element by element: centring, SGD with momentum, Adam, decay.
+//!
+//! Plain loops; compiled for each instruction set they vectorise by themselves, with the same results.
+
+use crate::arch::Simd;
+use crate::isa::kernels;
+
+/// How a step depends on the parameter itself.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Decay {
+    /// `−l1·sign(x)` is added to the gradient.
+    pub l1: f32,
+    /// `−l2·x` is added to the gradient.
+    pub l2: f32,
+}
+
+impl Decay {
+    #[inline(always)]
+    fn apply(self, gradient: f32, x: f32) -> f32 {
+        let sign = f32::from(i8::from(x > 0.0) - i8::from(x < 0.0));
+        x.mul_add(-self.l2, sign.mul_add(-self.l1, gradient))
+    }
+}
+
+/// The constants of one Adam step (Kingma and Ba 2015), bias corrections included.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AdamStep {
+    /// Learning rate divided by the correction of the first moment.
+    pub rate: f32,
+    /// Decay of the first moment.
+    pub beta1: f32,
+    /// Decay of the second moment.
+    pub beta2: f32,
+    /// `1/√(1 − β₂ᵗ)`.
+    pub correction2: f32,
+    /// Keeps the quotient finite.
+    pub epsilon: f32,
+}
+
+#[inline(always)]
+fn add_scaled_generic<S: Simd>(y: &mut [f32], scale: f32, x: &[f32]) {
+    for (y, &x) in y.iter_mut().zip(x) {
+        *y = x.mul_add(scale, *y);
+    }
+}
+
+#[inline(always)]
+fn subtract_two_generic<S: Simd>(y: &mut [f32], (s, u): (f32, &[f32]), (t, x): (f32, &[f32])) {
+    for ((y, &u), &x) in y.iter_mut().zip(u).zip(x) {
+        *y = x.mul_add(-t, u.mul_add(-s, *y));
+    }
+}
+
+#[inline(always)]
+fn dot_generic<S: Simd>(x: &[f32], y: &[f32]) -> f64 {
+    // Eight interleaved sums, so that it vectorises and its order is fixed.
+    let mut sums = [0.0f32; 8];
+    let (x8, x_tail) = x.as_chunks::<8>();
+    let (y8, y_tail) = y.as_chunks::<8>();
+    for (x, y) in x8.iter().zip(y8) {
+        for l in 0..8 {
+            sums[l] = x[l].mul_add(y[l], sums[l]);
+        }
+    }
+    let tail: f64 = x_tail.iter().zip(y_tail).map(|(&x, &y)| f64::from(x) * f64::from(y)).sum();
+    sums.iter().map(|&s| f64::from(s)).sum::<f64>() + tail
+}
+
+#[inline(always)]
+fn sgd_generic<S: Simd>(
+    x: &mut [f32],
+    gradient: &[f32],
+    velocity: &mut [f32],
+    rate: f32,
+    momentum: f32,
+    decay: Decay,
+) {
+    for ((x, &g), v) in x.iter_mut().zip(gradient).zip(velocity) {
+        *v = v.mul_add(momentum, rate * decay.apply(g, *x));
+        *x += *v;
+    }
+}
+
+#[inline(always)]
+fn plain_sgd_generic<S: Simd>(x: &mut [f32], gradient: &[f32], rate: f32, decay: Decay) {
+    for (x, &g) in x.iter_mut().zip(gradient) {
+        *x = decay.apply(g, *x).mul_add(rate, *x);
+    }
+}
+
+#[inline(always)]
+fn adam_generic<S: Simd>(
+    x: &mut [f32],
+    gradient: &[f32],
+    first: &mut [f32],
+    second: &mut [f32],
+    step: AdamStep,
+    decay: Decay,
+) {
+    for (((x, &g), m), s) in x.iter_mut().zip(gradient).zip(first).zip(second) {
+        let g = decay.apply(g, *x);
+        *m = step.beta1.mul_add(*m - g, g);
+        *s = step.beta2.mul_add(*s - g * g, g * g);
+        *x += step.rate * *m / (s.sqrt() * step.correction2 + step.epsilon);
+    }
+}
+
+kernels! {
+    /// `y += scale · x`.
+    pub fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) = add_scaled_generic;
+
+    /// `y −= s·u + t·x`: what centring takes off a row of a gradient.
+    pub fn subtract_two(y: &mut [f32], first: (f32, &[f32]), second: (f32, &[f32])) = subtract_two_generic;
+
+    /// `Σ x·y`, summed in single precision in eight parts.
+    ///
+    /// ```
+    /// use mclv_kernels::{Isa, update::dot};
+    /// assert_eq!(dot(Isa::best(), &[1.0; 11], &[2.0; 11]), 22.0);
+    /// ```
+    pub fn dot(x: &[f32], y: &[f32]) -> f64 = dot_generic;
+
+    /// `x += velocity`, `velocity = momentum·velocity + rate·(gradient + decay)`.
+    pub fn sgd(x: &mut [f32], gradient: &[f32], velocity: &mut [f32], rate: f32, momentum: f32, decay: Decay) = sgd_generic;
+
+    /// `x += rate·(gradient + decay)`.
+    pub fn plain_sgd(x: &mut [f32], gradient: &[f32], rate: f32, decay: Decay) = plain_sgd_generic;
+
+    /// One step of Adam, uphill.
+    pub fn adam(
+        x: &mut [f32],
+        gradient: &[f32],
+        first: &mut [f32],
+        second: &mut [f32],
+        step: AdamStep,
+        decay: Decay,
+    ) = adam_generic;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Isa;
+    use crate::rng::Stream;
+
+    fn numbers(n: usize, id: u64) -> Vec<f32> {
+        let mut rng = Stream::new(8, id).reader();
+        (0..n).map(|_| rng.normal() as f32).collect()
+    }
+
+    #[test]
+    fn all_instruction_sets_agree_to_the_bit() {
+        for n in [0, 1, 7, 8, 33, 130] {
+            let run = |isa| {
+                let (mut x, g, mut v, mut s) = (numbers(n, 0), numbers(n, 1), numbers(n, 2), numbers(n, 3));
+                s.iter_mut().for_each(|s| *s *= *s);
+                let decay = Decay { l1: 0.01, l2: 0.1 };
+                let step = AdamStep { rate: 0.1, beta1: 0.9, beta2: 0.99, correction2: 2.0, epsilon: 1e-8 };
+                sgd(isa, &mut x, &g, &mut v, 0.1, 0.5, decay);
+                plain_sgd(isa, &mut x, &g, 0.1, decay);
+                adam(isa, &mut x, &g, &mut v, &mut s, step, decay);
+                add_scaled(isa, &mut x, 0.3, &v);
+                subtract_two(isa, &mut x, (0.5, &v), (0.25, &s));
+                (
+                    x,
+                    v,
+                    s.iter().map(|s| s.to_bits()).collect::<Vec<_>>(),
+                    dot(isa, &g, &numbers(n, 4)).to_bits(),
+                )
+            };
+            for isa in Isa::available() {
+                assert_eq!(run(isa), run(Isa::portable()), "{isa}, {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn steps_are_the_textbook_formulas() {
+        let isa = Isa::best();
+        let (mut x, mut v) = ([1.0], [0.5]);
+        sgd(isa, &mut x, &[2.0], &mut v, 0.1, 0.9, Decay { l1: 0.5, l2: 0.25 });
+        assert!((v[0] - (0.45 + 0.1 * (2.0 - 0.5 - 0.25))).abs() < 1e-6 && (x[0] - 1.0 - v[0]).abs() < 1e-6);
+        let (mut x, mut m, mut s) = ([0.0], [0.0], [0.0]);
+        // The first step of Adam goes `rate` uphill whatever the gradient.
+        let step = AdamStep {
+            rate: 0.01 / 0.1,
+            beta1: 0.9,
+            beta2: 0.999,
+            correction2: (1.0f32 / 0.001).sqrt(),
+            epsilon: 1e-8,
+        };
+        adam(isa, &mut x, &[123.0], &mut m, &mut s, step, Decay::default());
+        assert!((x[0] - 0.01).abs() < 1e-6, "{}", x[0]);
+    }
+}

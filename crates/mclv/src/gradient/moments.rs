@@ -1,0 +1,249 @@
+//! Add up the moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs, and centre their difference.
+
+use crate::model::Offsets;
+use mclv_kernels::Isa;
+use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer};
+use mclv_kernels::tiles::Tiles;
+use mclv_kernels::update::{add_scaled, dot, subtract_two};
+use rayon::prelude::*;
+
+/// Rows per block of pairs. Fixed, so that sums do not depend on threads.
+pub(crate) const BLOCK: usize = 32;
+
+/// Units per piece of parallel work on the gradient.
+const UNITS_PER_PIECE: usize = 112;
+
+/// Below this many weights, threads cost more than they save.
+const MIN_PARALLEL: usize = 8192;
+
+/// Visible states of a block, bits or reals.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Visible {
+    Bits(Vec<u64>),
+    Reals(Vec<f32>),
+}
+
+impl Visible {
+    pub(crate) fn states(&self) -> States<'_> {
+        match self {
+            Self::Bits(words) => States::Bits(words),
+            Self::Reals(values) => States::Reals(values),
+        }
+    }
+}
+
+/// Weighted pairs (v, h).
+pub(crate) struct PairBlock {
+    v: Columns,
+    /// Each row multiplied by its weight.
+    h: Tiles,
+    /// A column of weights; none: all are 1.
+    weights: Option<Tiles>,
+    total_weight: f64,
+}
+
+impl PairBlock {
+    /// Pairs of weight 1.
+    pub(crate) fn new(v: States<'_>, n_visible: usize, h: Tiles) -> Self {
+        let total_weight = h.n_rows() as f64;
+        Self { v: Columns::new(n_visible, v), h, weights: None, total_weight }
+    }
+
+    /// Pairs with a weight each.
+    pub(crate) fn weighted(v: States<'_>, n_visible: usize, mut h: Tiles, weights: &[f32]) -> Self {
+        for mut piece in h.segments_mut(weights.len().max(1)) {
+            for (row, &w) in piece.rows_mut().zip(weights) {
+                row.iter_mut().for_each(|x| *x *= w);
+            }
+        }
+        Self {
+            v: Columns::new(n_visible, v),
+            h,
+            weights: Some(Tiles::from_rows(weights.len(), 1, weights)),
+            total_weight: weights.iter().map(|&w| f64::from(w)).sum(),
+        }
+    }
+
+    pub(crate) fn total_weight(&self) -> f64 {
+        self.total_weight
+    }
+
+    fn visible_sums(&self, isa: Isa, scratch: &mut Scratch) -> Vec<f32> {
+        match &self.weights {
+            None => self.v.sums(),
+            Some(weights) => {
+                let mut sums = Tiles::zeros(self.v.n_units(), 1);
+                for mut piece in sums.segments_mut(usize::MAX) {
+                    accumulate_outer(isa, &self.v, weights, 1.0, scratch, &mut piece);
+                }
+                sums.to_rows()
+            }
+        }
+    }
+}
+
+/// Moments, or the difference of two sets of them: a gradient.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Moments {
+    pub(crate) w: Tiles,
+    pub(crate) b: Vec<f32>,
+    pub(crate) a: Vec<f32>,
+}
+
+impl Moments {
+    pub(crate) fn zeros(n_visible: usize, n_hidden: usize) -> Self {
+        Self { w: Tiles::zeros(n_visible, n_hidden), b: vec![0.0; n_visible], a: vec![0.0; n_hidden] }
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.w.clear();
+        self.b.fill(0.0);
+        self.a.fill(0.0);
+    }
+
+    /// Add `scale` times the sums over all pairs.
+    pub(crate) fn add<'a>(&mut self, blocks: impl IntoIterator<Item = &'a PairBlock>, scale: f32) {
+        let isa = Isa::best();
+        let blocks: Vec<&PairBlock> = blocks.into_iter().collect();
+        let n_weights = self.w.as_slice().len();
+        let outer = |scratch: &mut Scratch, mut piece: mclv_kernels::tiles::Segment<'_>| {
+            for block in &blocks {
+                accumulate_outer(isa, &block.v, &block.h, scale, scratch, &mut piece);
+            }
+        };
+        let pieces = self.w.segments_mut(UNITS_PER_PIECE);
+        if n_weights < MIN_PARALLEL {
+            let mut scratch = Scratch::default();
+            pieces.into_iter().for_each(|piece| outer(&mut scratch, piece));
+        } else {
+            pieces.into_par_iter().for_each_init(Scratch::default, outer);
+        }
+        let mut scratch = Scratch::default();
+        for block in blocks {
+            add_scaled(isa, &mut self.b, scale, &block.visible_sums(isa, &mut scratch));
+            for r in 0..block.h.n_rows() {
+                self.a.iter_mut().zip(block.h.row(r)).for_each(|(a, h)| *a = h.mul_add(scale, *a));
+            }
+        }
+    }
+
+    /// The centred gradient (Melchior, Fischer and Wiskott 2016) of plain parameters, from the plain one.
+    ///
+    /// ```text
+    /// ∇W ← ∇W − μ ∇aᵀ − ∇b λᵀ       ∇b ← ∇b − ∇W λ       ∇a ← ∇a − ∇Wᵀ μ
+    /// ```
+    pub(crate) fn centre(&mut self, offsets: &Offsets) {
+        let isa = Isa::best();
+        let narrow = |x: &[f64]| -> Vec<f32> { x.iter().map(|&x| x as f32).collect() };
+        let (mu, mut lambda) = (narrow(&offsets.visible), narrow(&offsets.hidden));
+        let mut a = self.a.clone();
+        // Rows of a piece are padded to whole registers.
+        let padded = a.len().next_multiple_of(8);
+        a.resize(padded, 0.0);
+        lambda.resize(padded, 0.0);
+        let mut correction_a = vec![0.0f32; padded];
+        let mut correction_b = vec![0.0f64; self.b.len()];
+        for mut piece in self.w.segments_mut(usize::MAX) {
+            let first = piece.first_column();
+            for (i, row) in piece.rows_mut().enumerate() {
+                let columns = first..first + row.len();
+                subtract_two(isa, row, (mu[i], &a[columns.clone()]), (self.b[i], &lambda[columns.clone()]));
+                correction_b[i] += dot(isa, row, &lambda[columns.clone()]);
+                add_scaled(isa, &mut correction_a[columns], mu[i], row);
+            }
+        }
+        self.b.iter_mut().zip(&correction_b).for_each(|(b, c)| *b -= *c as f32);
+        self.a.iter_mut().zip(&correction_a).for_each(|(a, c)| *a -= c);
+    }
+
+    /// The Euclidean norm of all components.
+    pub(crate) fn norm(&self) -> f64 {
+        let isa = Isa::best();
+        let square = |x: &[f32]| dot(isa, x, x);
+        (square(self.w.as_slice()) + square(&self.b) + square(&self.a)).sqrt()
+    }
+
+    /// Multiply all components.
+    pub(crate) fn scale(&mut self, factor: f32) {
+        for x in self.w.as_mut_slice().iter_mut().chain(&mut self.b).chain(&mut self.a) {
+            *x *= factor;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::BitRows;
+    use crate::model::tests::{all_states, random_rbm};
+
+    #[test]
+    fn moments_are_the_naive_sums() {
+        let (n_visible, n_hidden, n_rows) = (5, 3, 7);
+        let v: Vec<f32> = (0..n_rows * n_visible).map(|k| ((k * k) % 3 == 1) as u8 as f32).collect();
+        let h: Vec<f32> = (0..n_rows * n_hidden).map(|k| (k as f32 * 0.37).fract()).collect();
+        let weights: Vec<f32> = (0..n_rows).map(|k| 0.5 + k as f32).collect();
+        let packed = BitRows::pack(n_visible, &v, |&x| x == 1.0);
+        for weighted in [false, true] {
+            for states in [States::Bits(packed.words()), States::Reals(&v)] {
+                let tiles = Tiles::from_rows(n_rows, n_hidden, &h);
+                let block = if weighted {
+                    PairBlock::weighted(states, n_visible, tiles, &weights)
+                } else {
+                    PairBlock::new(states, n_visible, tiles)
+                };
+                let mut moments = Moments::zeros(n_visible, n_hidden);
+                moments.add([&block], 2.0);
+                let w = |r: usize| 2.0 * if weighted { weights[r] } else { 1.0 };
+                for i in 0..n_visible {
+                    let b: f32 = (0..n_rows).map(|r| w(r) * v[r * n_visible + i]).sum();
+                    assert!((moments.b[i] - b).abs() < 1e-4);
+                    for j in 0..n_hidden {
+                        let sum: f32 =
+                            (0..n_rows).map(|r| w(r) * v[r * n_visible + i] * h[r * n_hidden + j]).sum();
+                        assert!((moments.w.get(i, j) - sum).abs() < 1e-4);
+                    }
+                }
+                for j in 0..n_hidden {
+                    let a: f32 = (0..n_rows).map(|r| w(r) * h[r * n_hidden + j]).sum();
+                    assert!((moments.a[j] - a).abs() < 1e-4);
+                }
+            }
+        }
+    }
+
+    /// The centred gradient is the plain gradient of the centred parameters, mapped back: a step along it changes
+    /// `E[log p]` by the same first-order amount as the formulas say.
+    #[test]
+    fn centring_follows_its_formulas() {
+        let (n, m) = (6, 70);
+        let rbm = random_rbm(n, m, 1.0, 100);
+        let mut g = Moments::zeros(n, m);
+        g.w.copy_from_rows(&rbm.weights());
+        g.b.copy_from_slice(rbm.visible_bias());
+        g.a.copy_from_slice(rbm.hidden_bias());
+        let offsets = Offsets {
+            visible: (0..n).map(|i| 0.1 * i as f64).collect(),
+            hidden: (0..m).map(|j| 0.5 + 0.005 * j as f64).collect(),
+        };
+        let plain = g.clone();
+        g.centre(&offsets);
+        let w = |i: usize, j: usize| {
+            f64::from(plain.w.get(i, j))
+                - offsets.visible[i] * f64::from(plain.a[j])
+                - f64::from(plain.b[i]) * offsets.hidden[j]
+        };
+        for i in 0..n {
+            let b = f64::from(plain.b[i]) - (0..m).map(|j| w(i, j) * offsets.hidden[j]).sum::<f64>();
+            assert!((f64::from(g.b[i]) - b).abs() < 1e-3);
+            for j in 0..m {
+                assert!((f64::from(g.w.get(i, j)) - w(i, j)).abs() < 1e-4);
+            }
+        }
+        for j in 0..m {
+            let a = f64::from(plain.a[j]) - (0..n).map(|i| w(i, j) * offsets.visible[i]).sum::<f64>();
+            assert!((f64::from(g.a[j]) - a).abs() < 1e-3);
+        }
+        assert!(all_states(2).n_rows() == 4 && g.norm() > 0.0);
+    }
+}

@@ -1,0 +1,129 @@
+//! Hold the distinct hidden states at which a tour ends.
+
+use crate::Result;
+use crate::bits::BitRows;
+use crate::data::Rows;
+use crate::model::Rbm;
+use crate::rng::{Purpose, stream};
+use hashbrown::HashTable;
+
+/// A set of hidden states `H`; the stopping set proper is `S = H × {all v}`.
+///
+/// Only distinct states count: `Z_S = Σ_{h∈H} p*(h)`. The set must not be built from, or changed by, the tours that it
+/// ends.
+///
+/// ```
+/// use mclv::{StoppingSet, bits::BitRows};
+/// let set = StoppingSet::new(&BitRows::pack(2, &[1, 0, 0, 1, 1, 0], |&x| x == 1));
+/// assert_eq!(set.len(), 2);
+/// assert_eq!(set.find(&[0b01]), Some(0));
+/// assert_eq!(set.find(&[0b11]), None);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct StoppingSet {
+    states: BitRows,
+    /// Row numbers of `states`, by hash.
+    index: HashTable<u32>,
+}
+
+impl StoppingSet {
+    /// The distinct rows of `states`, in order of first appearance.
+    pub fn new(states: &BitRows) -> Self {
+        let mut index: HashTable<u32> = HashTable::with_capacity(states.n_rows());
+        let mut first = Vec::new();
+        for r in 0..states.n_rows() {
+            let row = states.row(r);
+            let known = index.find(hash(row), |&k| states.row(first[k as usize]) == row).is_some();
+            if !known {
+                let k = first.len() as u32;
+                first.push(r);
+                index.insert_unique(hash(row), k, |&k| hash(states.row(first[k as usize])));
+            }
+        }
+        Self { states: states.select(&first), index }
+    }
+
+    /// States drawn from `p(h|v_n)`, `n_per_row` for each of the rows named by `rows`.
+    ///
+    /// `occasion`, below 2³², tells sets of the same seed apart.
+    ///
+    /// # Errors
+    /// If the data do not have the model's width.
+    pub fn draw(
+        rbm: &Rbm,
+        data: &Rows,
+        rows: &[usize],
+        n_per_row: usize,
+        seed: u64,
+        occasion: u64,
+    ) -> Result<Self> {
+        let chosen = if rows.len() == data.n_rows() && rows.iter().enumerate().all(|(k, &r)| k == r) {
+            None
+        } else {
+            Some(data.select(rows))
+        };
+        let chosen = chosen.as_ref().unwrap_or(data);
+        let mut all = BitRows::zeros(0, rbm.n_hidden());
+        for m in 0..n_per_row {
+            let draws = |r: usize| stream(seed, Purpose::StoppingSet, occasion << 24 | r as u64).at(m as u32);
+            all.append(&rbm.sample_h_from_v(chosen, draws)?);
+        }
+        Ok(Self::new(&all))
+    }
+
+    /// Number of states.
+    pub fn len(&self) -> usize {
+        self.states.n_rows()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The states, a row each.
+    pub fn states(&self) -> &BitRows {
+        &self.states
+    }
+
+    /// The row number of `state`, if it is in the set.
+    pub fn find(&self, state: &[u64]) -> Option<usize> {
+        self.index.find(hash(state), |&k| self.states.row(k as usize) == state).map(|&k| k as usize)
+    }
+}
+
+/// Multiply, fold and rotate: states are near-random bits already.
+fn hash(words: &[u64]) -> u64 {
+    words.iter().fold(0x243f_6a88_85a3_08d3, |hash: u64, &word| {
+        let wide = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        (wide as u64) ^ (wide >> 64) as u64
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn membership_is_that_of_a_plain_set() {
+        for n_bits in [5, 64, 130] {
+            let mut rng = stream(3, Purpose::SelfTest, n_bits as u64).reader();
+            let mut states = BitRows::zeros(500, n_bits);
+            for r in 0..500 {
+                // Few bits in play, so that many rows coincide.
+                for bit in [0, 1, 2, 3, n_bits - 1] {
+                    states.set(r, bit, rng.uniform() < 0.5);
+                }
+            }
+            let plain: HashSet<&[u64]> = (0..400).map(|r| states.row(r)).collect();
+            let set = StoppingSet::new(&states.select(&(0..400).collect::<Vec<_>>()));
+            assert_eq!(set.len(), plain.len());
+            for r in 0..500 {
+                let found = set.find(states.row(r));
+                assert_eq!(found.is_some(), plain.contains(states.row(r)));
+                assert!(found.is_none_or(|k| set.states().row(k) == states.row(r)));
+            }
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Let the learning rate fall.
+
+use serde::{Deserialize, Serialize};
+
+/// How the learning rate depends on time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Schedule {
+    /// `η₀` throughout.
+    Constant,
+    /// `η₀/⌈(1 + epoch)/10⌉`, the paper's.
+    Plateau,
+    /// `η₀(1 − t)`, `t` from 0 to 1 over the run.
+    #[default]
+    Linear,
+    /// `η₀(1 + cos πt)/2`.
+    Cosine,
+}
+
+impl Schedule {
+    /// The rate at `update` of `n_updates` in `epoch` of `epochs`, all from 0.
+    ///
+    /// ```
+    /// use mclv::train::Schedule;
+    /// assert_eq!(Schedule::Plateau.rate(0.1, 10, 100, 0, 429), 0.05);
+    /// assert_eq!(Schedule::Linear.rate(1.0, 1, 2, 0, 4), 0.5);
+    /// ```
+    pub fn rate(self, initial: f64, epoch: usize, epochs: usize, update: usize, n_updates: usize) -> f64 {
+        let t = (epoch as f64 + update as f64 / n_updates.max(1) as f64) / epochs.max(1) as f64;
+        match self {
+            Self::Constant => initial,
+            Self::Plateau => initial / (1 + epoch).div_ceil(10) as f64,
+            Self::Linear => initial * (1.0 - t),
+            Self::Cosine => initial * 0.5 * (1.0 + (std::f64::consts::PI * t).cos()),
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Say how to train.
+
+use super::{Optimizer, Schedule};
+use crate::gradient::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
+use crate::model::Init;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// Everything that decides the result of training, beside the data.
+///
+/// ```
+/// use mclv::train::TrainSettings;
+/// let settings = TrainSettings { n_hidden: 16, epochs: 5, ..TrainSettings::default() };
+/// settings.check()?;
+/// # Ok::<(), mclv::Error>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TrainSettings {
+    /// Hidden units.
+    pub n_hidden: usize,
+    /// How the model begins.
+    pub init: Init,
+    /// Passes over the data.
+    pub epochs: usize,
+    /// Rows per update.
+    pub batch_size: usize,
+    /// Leave out the last minibatch of an epoch if it is short.
+    pub drop_last: bool,
+    /// Initial learning rate.
+    pub learning_rate: f64,
+    /// How the learning rate falls.
+    pub schedule: Schedule,
+    /// Weight decay: absolute values.
+    pub l1: f64,
+    /// Weight decay: squares.
+    pub l2: f64,
+    /// Centre the gradient.
+    pub centred: bool,
+    /// How fast the hidden offsets follow the data: the weight of one minibatch.
+    pub offset_rate: f64,
+    /// Largest norm of a gradient; 0: no limit.
+    pub clip: f64,
+    /// Epochs of warm-up with another estimator.
+    pub warm_up_epochs: usize,
+    /// Draw the bits of grey data anew in each epoch (with `bernoulli` binarisation).
+    pub redraw_bits: bool,
+    /// Epochs between two evaluations; 0: as often as 5 % of the time allows on a nominal machine.
+    pub eval_every: usize,
+    /// Stop after this many evaluations without a better validation likelihood; 0: never.
+    pub patience: usize,
+    /// Seed of all random numbers.
+    pub seed: u64,
+    /// The rule for steps.
+    pub optimizer: Optimizer,
+    /// The gradient estimator.
+    pub gradient: Gradient,
+    /// The estimator of the warm-up.
+    pub warm_up: Gradient,
+}
+
+impl Default for TrainSettings {
+    /// The best we know: centred persistent chains, a rate that falls to zero.
+    fn default() -> Self {
+        Self {
+            n_hidden: 32,
+            init: Init::Data,
+            epochs: 100,
+            batch_size: 128,
+            drop_last: false,
+            learning_rate: 0.4,
+            schedule: Schedule::Linear,
+            l1: 0.0,
+            l2: 0.0,
+            centred: true,
+            offset_rate: 0.01,
+            clip: 0.0,
+            warm_up_epochs: 0,
+            redraw_bits: false,
+            eval_every: 0,
+            patience: 0,
+            seed: 0,
+            optimizer: Optimizer::default(),
+            gradient: Gradient::Pcd { k: 1, n_chains: 0, visible: VisibleChain::Sampled },
+            warm_up: Gradient::Cd { k: 1, visible: VisibleChain::Sampled },
+        }
+    }
+}
+
+impl TrainSettings {
+    /// The protocol of the paper's code: a mean-field chain, no centring, plateau schedule, 15 epochs of CD-1 before LVS.
+    ///
+    /// `gradient` is taken with its own `k`; its chain, statistics and policies become the paper's.
+    pub fn paper(gradient: Gradient) -> Self {
+        let visible = VisibleChain::MeanField;
+        let (gradient, warm_up_epochs) = match gradient {
+            Gradient::Cd { k, .. } => (Gradient::Cd { k, visible }, 0),
+            Gradient::Pcd { k, .. } => (Gradient::Pcd { k, n_chains: 128, visible }, 0),
+            Gradient::Lvs(lvs) => {
+                let starts = if lvs.starts == Starts::Weighted { Starts::Weighted } else { Starts::Fresh };
+                let paper = Lvs {
+                    k: lvs.k,
+                    n_tours: 128,
+                    unfinished: Unfinished::Drop,
+                    starts,
+                    statistics: Statistics::Sampled,
+                    visible,
+                    samples_per_row: lvs.samples_per_row,
+                    min_ess: lvs.min_ess,
+                    ..Lvs::default()
+                };
+                (Gradient::Lvs(paper), 15)
+            }
+            Gradient::Exact => (Gradient::Exact, 0),
+        };
+        Self {
+            init: Init::Paper,
+            drop_last: true,
+            learning_rate: 0.1,
+            schedule: Schedule::Plateau,
+            centred: false,
+            warm_up_epochs,
+            gradient,
+            warm_up: Gradient::Cd { k: 1, visible },
+            ..Self::default()
+        }
+    }
+
+    /// LVS as the paper has it, cut after `k` steps.
+    pub fn paper_lvs(k: u32) -> Self {
+        Self::paper(Gradient::Lvs(Lvs { k: TourLength::Steps(k), starts: Starts::Fresh, ..Lvs::default() }))
+    }
+
+    /// Whether the settings make sense.
+    ///
+    /// # Errors
+    /// Names the setting and what it may be.
+    pub fn check(&self) -> Result<()> {
+        let positive = "must be a positive number";
+        for (name, value) in [("n-hidden", self.n_hidden), ("batch-size", self.batch_size)] {
+            if value == 0 {
+                return Err(Error::InvalidSetting { name, value: "0".into(), cure: positive });
+            }
+        }
+        if self.batch_size >= 1 << 24 {
+            return Err(Error::InvalidSetting {
+                name: "batch-size",
+                value: self.batch_size.to_string(),
+                cure: "fewer than 16,777,216 rows",
+            });
+        }
+        if !(self.learning_rate > 0.0 && self.learning_rate.is_finite()) {
+            return Err(Error::InvalidSetting {
+                name: "learning-rate",
+                value: self.learning_rate.to_string(),
+                cure: positive,
+            });
+        }
+        for (name, value) in [("l1", self.l1), ("l2", self.l2), ("clip", self.clip)] {
+            if !(value >= 0.0 && value.is_finite()) {
+                return Err(Error::InvalidSetting {
+                    name,
+                    value: value.to_string(),
+                    cure: "must be 0 or more",
+                });
+            }
+        }
+        if !(self.offset_rate > 0.0 && self.offset_rate <= 1.0) {
+            return Err(Error::InvalidSetting {
+                name: "offset-rate",
+                value: self.offset_rate.to_string(),
+                cure: "more than 0, at most 1",
+            });
+        }
+        if let Optimizer::Sgd { momentum } = self.optimizer
+            && !(0.0..1.0).contains(&momentum)
+        {
+            return Err(Error::InvalidSetting {
+                name: "momentum",
+                value: momentum.to_string(),
+                cure: "at least 0, less than 1",
+            });
+        }
+        self.gradient.check()?;
+        self.warm_up.check()
+    }
+}

@@ -1,0 +1,325 @@
+//! Make the updates of training, and nothing else.
+
+use super::optimizer::Stepper;
+use super::settings::TrainSettings;
+use crate::bits::BitRows;
+use crate::data::Rows;
+use crate::gradient::{
+    BLOCK, Moments, NegativePhase, PairBlock, PhaseState, PositiveBlock, Step, TourInfo, Visible,
+};
+use crate::model::{Offsets, Rbm};
+use crate::progress::Progress;
+use crate::rng::{Purpose, stream};
+use crate::{Error, Result};
+use mclv_kernels::Isa;
+use mclv_kernels::layer::{Scratch, means, sample};
+use mclv_kernels::tiles::Tiles;
+use mclv_kernels::update::Decay;
+use rayon::prelude::*;
+
+/// A model in training. Everything that follows from here follows from the settings and the data.
+///
+/// ```
+/// use mclv::data::{self, DataSpec};
+/// use mclv::progress::Silent;
+/// use mclv::train::{TrainSettings, Trainer};
+/// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
+/// let settings = TrainSettings { n_hidden: 4, epochs: 3, ..TrainSettings::default() };
+/// let mut trainer = Trainer::new(settings, &bars.rows, None)?;
+/// while !trainer.is_finished() {
+///     trainer.epoch(&bars.rows, &Silent)?;
+/// }
+/// assert_eq!(trainer.rbm().n_hidden(), 4);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+pub struct Trainer {
+    settings: TrainSettings,
+    weights: Option<Vec<f32>>,
+    rbm: Rbm,
+    stepper: Stepper,
+    offsets: Offsets,
+    phase: Box<dyn NegativePhase>,
+    /// Whether `phase` is still that of the warm-up.
+    warming_up: bool,
+    epoch: usize,
+    /// Updates made in the current epoch.
+    update: usize,
+    gradient: Moments,
+    gradient_norm: f64,
+}
+
+/// What a checkpoint keeps of a trainer.
+#[derive(Clone, Debug)]
+pub(crate) struct TrainerState {
+    pub(crate) rbm: Rbm,
+    pub(crate) lambda: Vec<f64>,
+    pub(crate) n_steps: u64,
+    pub(crate) memory: [Option<Moments>; 2],
+    pub(crate) phase: PhaseState,
+    pub(crate) epoch: usize,
+    pub(crate) update: usize,
+    pub(crate) gradient_norm: f64,
+}
+
+impl Trainer {
+    /// Begin training on `data`; `weights` says how much each row counts.
+    ///
+    /// # Errors
+    /// If settings, data and weights do not go together.
+    pub fn new(settings: TrainSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
+        let rbm = settings.init.model(data, settings.n_hidden, settings.seed)?;
+        Self::from_model(settings, rbm, data, weights)
+    }
+
+    /// Begin training with a given model.
+    ///
+    /// # Errors
+    /// If settings, model, data and weights do not go together.
+    pub fn from_model(
+        settings: TrainSettings,
+        rbm: Rbm,
+        data: &Rows,
+        weights: Option<Vec<f32>>,
+    ) -> Result<Self> {
+        settings.check()?;
+        rbm.check_width(data.n_columns())?;
+        if data.n_rows() == 0 {
+            return Err(Error::Empty { what: "the training data".into(), cure: "give at least one row" });
+        }
+        if let Some(weights) = &weights {
+            if weights.len() != data.n_rows() {
+                let (expected, got) = (data.n_rows(), weights.len());
+                return Err(Error::ShapeMismatch {
+                    what: "sample weights, one per row".into(),
+                    expected,
+                    got,
+                });
+            }
+            if let Some(bad) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+                return Err(Error::InvalidSetting {
+                    name: "sample weights",
+                    value: bad.to_string(),
+                    cure: "must be 0 or more",
+                });
+            }
+        }
+        if settings.drop_last && data.n_rows() < settings.batch_size {
+            return Err(Error::InvalidSetting {
+                name: "batch-size",
+                value: settings.batch_size.to_string(),
+                cure: "larger than the data, and short minibatches are left out: nothing to train on",
+            });
+        }
+        let decay = Decay { l1: settings.l1 as f32, l2: settings.l2 as f32 };
+        let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
+        let warming_up = settings.warm_up_epochs > 0;
+        let phase =
+            if warming_up { settings.warm_up.negative_phase() } else { settings.gradient.negative_phase() };
+        Ok(Self {
+            stepper: Stepper::new(settings.optimizer, decay, n_visible, n_hidden),
+            offsets: Offsets { visible: data.column_means(), hidden: vec![0.5; n_hidden] },
+            phase,
+            warming_up,
+            epoch: 0,
+            update: 0,
+            gradient: Moments::zeros(n_visible, n_hidden),
+            gradient_norm: 0.0,
+            settings,
+            weights,
+            rbm,
+        })
+    }
+
+    /// The model as it is now.
+    pub fn rbm(&self) -> &Rbm {
+        &self.rbm
+    }
+
+    /// Epochs finished.
+    pub fn epochs_done(&self) -> usize {
+        self.epoch
+    }
+
+    /// Whether all epochs are done.
+    pub fn is_finished(&self) -> bool {
+        self.epoch >= self.settings.epochs
+    }
+
+    /// The learning rate of the next update.
+    pub fn learning_rate(&self, data: &Rows) -> f64 {
+        let s = &self.settings;
+        s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, self.n_updates(data))
+    }
+
+    /// Norm of the last gradient.
+    pub fn gradient_norm(&self) -> f64 {
+        self.gradient_norm
+    }
+
+    /// What happened to tours since the last call, if the estimator has tours.
+    pub fn take_tour_info(&mut self) -> Option<TourInfo> {
+        self.phase.take_tour_info()
+    }
+
+    fn n_updates(&self, data: &Rows) -> usize {
+        let (n, batch) = (data.n_rows(), self.settings.batch_size);
+        if self.settings.drop_last { n / batch } else { n.div_ceil(batch) }
+    }
+
+    /// Go on to the end of the epoch, or until the listener says stop: then between two updates, ready to go on.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if stopped; or what the estimator cannot do.
+    pub fn epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
+        let n_updates = self.n_updates(data);
+        if self.warming_up && self.epoch >= self.settings.warm_up_epochs {
+            self.phase = self.settings.gradient.negative_phase();
+            self.warming_up = false;
+        }
+        let mut order: Vec<usize> = (0..data.n_rows()).collect();
+        stream(self.settings.seed, Purpose::Shuffle, self.epoch as u64).reader().shuffle(&mut order);
+        let batches: Vec<&[usize]> = order.chunks(self.settings.batch_size).take(n_updates).collect();
+        let total = (self.settings.epochs * n_updates) as u64;
+        if self.update == 0 {
+            self.phase.begin_epoch(&self.rbm, data, self.step_at(0, n_updates))?;
+        }
+        while self.update < n_updates {
+            if progress.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            self.make_update(data, batches[self.update], n_updates, progress)?;
+            self.update += 1;
+            progress.report((self.epoch * n_updates + self.update) as u64, total);
+        }
+        self.gradient_norm = self.gradient.norm();
+        self.update = 0;
+        self.epoch += 1;
+        Ok(())
+    }
+
+    fn step_at(&self, update: usize, n_updates: usize) -> Step {
+        Step {
+            seed: self.settings.seed,
+            epoch: self.epoch as u32,
+            update: update as u32,
+            n_updates: n_updates as u32,
+        }
+    }
+
+    fn make_update(
+        &mut self,
+        data: &Rows,
+        batch: &[usize],
+        n_updates: usize,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let step = self.step_at(self.update, n_updates);
+        let wants_h = self.phase.wants_hidden_states();
+        let positive: Vec<PositiveBlock> = batch
+            .par_chunks(BLOCK)
+            .enumerate()
+            .map_init(Scratch::default, |scratch, (b, rows)| {
+                let weights = self.weights.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect());
+                positive_block(&self.rbm, data, rows, weights, wants_h.then_some((step, b)), scratch)
+            })
+            .collect();
+        let total: f64 = positive.iter().map(|b| b.pairs.total_weight()).sum();
+        if total == 0.0 {
+            return Ok(());
+        }
+        self.gradient.clear();
+        let gradient = &mut self.gradient;
+        gradient.add(positive.iter().map(|b| &b.pairs), (1.0 / total) as f32);
+        if self.settings.centred {
+            // Before the negative phase is taken off, `a` is the mean of the hidden units over the minibatch.
+            let rate = self.settings.offset_rate;
+            for (lambda, &mean) in self.offsets.hidden.iter_mut().zip(&gradient.a) {
+                *lambda += rate * (f64::from(mean) - *lambda);
+            }
+        }
+        if !self.phase.subtract(&self.rbm, data, &positive, step, gradient, progress)? {
+            return Ok(());
+        }
+        if self.settings.centred {
+            gradient.centre(&self.offsets);
+        }
+        if self.settings.clip > 0.0 {
+            let norm = gradient.norm();
+            if norm > self.settings.clip {
+                gradient.scale((self.settings.clip / norm) as f32);
+            }
+        }
+        let s = &self.settings;
+        let rate = s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
+        self.stepper.step(&mut self.rbm, &self.gradient, rate);
+        Ok(())
+    }
+
+    pub(crate) fn state(&self) -> TrainerState {
+        let (n_steps, memory) = self.stepper.memory();
+        TrainerState {
+            rbm: self.rbm.clone(),
+            lambda: self.offsets.hidden.clone(),
+            n_steps,
+            memory: memory.map(Option::<&Moments>::cloned),
+            phase: self.phase.state(),
+            epoch: self.epoch,
+            update: self.update,
+            gradient_norm: self.gradient_norm,
+        }
+    }
+
+    pub(crate) fn restore(&mut self, state: TrainerState) -> Result<()> {
+        let warming_up = state.epoch < self.settings.warm_up_epochs;
+        // At the very end of the warm-up the phase is still the warm-up's until the next epoch begins.
+        self.warming_up = warming_up
+            || (self.settings.warm_up_epochs > 0
+                && state.epoch == self.settings.warm_up_epochs
+                && state.update == 0);
+        let gradient = if self.warming_up { &self.settings.warm_up } else { &self.settings.gradient };
+        self.phase = gradient.negative_phase();
+        self.phase.restore(&state.rbm, &state.phase)?;
+        self.rbm = state.rbm;
+        self.offsets.hidden = state.lambda;
+        self.stepper.restore(state.n_steps, state.memory);
+        self.epoch = state.epoch;
+        self.update = state.update;
+        self.gradient_norm = state.gradient_norm;
+        Ok(())
+    }
+}
+
+fn positive_block(
+    rbm: &Rbm,
+    data: &Rows,
+    rows: &[usize],
+    weights: Option<Vec<f32>>,
+    hidden: Option<(Step, usize)>,
+    scratch: &mut Scratch,
+) -> PositiveBlock {
+    let v = match data {
+        Rows::Bits(bits) => Visible::Bits(rows.iter().flat_map(|&r| bits.row(r)).copied().collect()),
+        Rows::Reals(reals) => Visible::Reals(rows.iter().flat_map(|&r| reals.row(r)).copied().collect()),
+    };
+    let mut h_means = Tiles::zeros(rows.len(), rbm.n_hidden());
+    let mut h = Vec::new();
+    match hidden {
+        Some((step, block)) => {
+            let mut bits = BitRows::zeros(rows.len(), rbm.n_hidden());
+            let draws: Vec<_> = (0..rows.len())
+                .map(|r| {
+                    let row = (block * BLOCK + r) as u64;
+                    stream(step.seed, Purpose::Positive, u64::from(step.epoch) << 24 | row).at(step.update)
+                })
+                .collect();
+            sample(Isa::best(), rbm.up(), v.states(), &draws, scratch, bits.words_mut(), Some(&mut h_means));
+            h = bits.words().to_vec();
+        }
+        None => means(Isa::best(), rbm.up(), v.states(), scratch, &mut h_means),
+    }
+    let pairs = match &weights {
+        None => PairBlock::new(v.states(), rbm.n_visible(), h_means),
+        Some(weights) => PairBlock::weighted(v.states(), rbm.n_visible(), h_means, weights),
+    };
+    PositiveBlock { v, n_rows: rows.len(), h, weights, pairs }
+}

@@ -17,10 +17,10 @@ pub use error::{Error, Result, human_seconds};
 pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
 pub use likelihood::{Likelihood, average_log_likelihood, log_likelihoods};
 pub use mclv_kernels::bits;
+pub use model::{Init, Offsets, Rbm};
 pub use selftest::{Check, selftest};
 
 /// The instruction set that the kernels use on this machine.
 pub fn kernels() -> &'static str {
     mclv_kernels::Isa::best().name()
 }
-pub use model::{Init, Offsets, Rbm};

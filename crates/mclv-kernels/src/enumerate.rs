@@ -160,8 +160,10 @@ impl Enumeration {
             low_bits -= 1;
         }
         let tabulated = low_bits + middle_bits;
-        let fast =
-            low_bits >= MIN_LOW_BITS && middle_bits >= MIN_MIDDLE_BITS && widest(tabulated) <= MAX_RANGE;
+        let fast = n_units > 0
+            && low_bits >= MIN_LOW_BITS
+            && middle_bits >= MIN_MIDDLE_BITS
+            && widest(tabulated) <= MAX_RANGE;
         if !fast {
             low_bits = 0;
             middle_bits = 0;
@@ -496,6 +498,12 @@ mod tests {
             let (got, _) = enumerated(Isa::best(), &w, &vec![b; n_units], &vec![a; n_bits]);
             assert!(close(got, exact), "{got} vs {exact}");
         }
+    }
+
+    #[test]
+    fn without_units_to_sum_out_only_the_biases_count() {
+        let (got, _) = enumerated(Isa::best(), &[], &[], &[0.5; 9]);
+        assert!(close(got, 9.0 * (1.0 + 0.5f64.exp()).ln()), "{got}");
     }
 
     #[test]

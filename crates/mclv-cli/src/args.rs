@@ -117,8 +117,8 @@ pub(crate) struct Preparation {
     /// Grey values as they are (`grey`), cut at a threshold (`threshold=0.5`), or drawn (`bernoulli`)
     #[arg(long, value_name = "HOW")]
     pub(crate) binarize: Option<Binarize>,
-    /// The column (.csv) or array (.npz) that holds the labels
-    #[arg(long, value_name = "NAME")]
+    /// The column (.csv: by name, or by number from 0; -1 is the last) or array (.npz) that holds the labels
+    #[arg(long, value_name = "NAME", allow_negative_numbers = true)]
     pub(crate) label_column: Option<String>,
 }
 
@@ -158,7 +158,7 @@ pub(crate) struct InitArgs {
 #[derive(Args)]
 pub(crate) struct OutputFile {
     /// The file to write
-    #[arg(short, long = "output", default_value = "model.safetensors", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(short = 'o', long = "output", default_value = "model.safetensors", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// Overwrite the file if it is there
     #[arg(short, long)]

@@ -3,7 +3,6 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 use mclv::Init;
 use mclv::data::{Binarize, DataSpec, Split};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
@@ -34,8 +33,8 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Threads to use [default: all cores]; results do not depend on it
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, global = true, default_value_t = 0, value_name = "SEED")]
     pub(crate) seed: u64,

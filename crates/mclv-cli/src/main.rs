@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<()> {
     start_logging(cli.global.verbose);
     if let Some(n) = cli.global.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(n.get()).build_global()?;
+        rayon::ThreadPoolBuilder::new().num_threads(n.into()).build_global()?;
     }
     tracing::info!("{} threads, kernels {}", rayon::current_num_threads(), mclv::kernels());
     let out = Output::new(cli.global.json);

@@ -267,7 +267,7 @@ fn wrong_usage_is_code_2_with_what_is_allowed() {
     sandbox.refuses_usage(&["train"], &["unrecognized subcommand 'train'"]);
     sandbox
         .refuses_usage(&["logz", "m.safetensors", "--time-limit", "soon"], &["90s, 30min, 2h, 3d or none"]);
-    sandbox.refuses_usage(&["logz", "m.safetensors", "--threads", "0"], &["--threads"]);
+    sandbox.refuses_usage(&["logz", "m.safetensors", "--threads", "0"], &["--threads", "1..=1024"]);
     sandbox.refuses_usage(&["init", "digits", "--init", "best"], &["choose `data` or `paper`"]);
     sandbox.refuses_usage(&["data", "show", "digits", "--split", "dev"], &["train, validation, test or all"]);
     sandbox.refuses_usage(&["data", "show", "digits", "--binarize", "threshold=2"], &["not above 1"]);

@@ -83,6 +83,8 @@ fn data_in_files_can_be_used() {
     // What was said of the data is remembered.
     let json = sandbox.json(&["likelihood", "model.safetensors", "--split", "all"]);
     assert_eq!(json["likelihoods"][0]["n_rows"], 4);
+    std::fs::rename(sandbox.path("t.csv"), sandbox.path("moved.csv")).unwrap();
+    sandbox.refuses(&["likelihood", "model.safetensors"], &["cannot read t.csv", "--data names others"]);
     let sandbox = sandbox.with_file("t.csv", "0,1,0,a\n");
     let outcome = sandbox.run(&["likelihood", "model.safetensors", "--split", "all"]);
     assert_eq!(outcome.code, Some(0));

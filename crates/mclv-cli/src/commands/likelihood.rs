@@ -93,8 +93,12 @@ fn load(args: &LikelihoodArgs, model: &ModelFile, split: Split, global: &Global)
     spec.split = split;
     spec.binarize = args.preparation.binarize.unwrap_or(spec.binarize);
     spec.label_column = args.preparation.label_column.clone().or(spec.label_column);
-    let set = data::load(&spec, &Watch::new("fetching", "B"))
-        .with_context(|| format!("{split} rows of {}", spec.source))?;
+    let set = data::load(&spec, &Watch::new("fetching", "B")).with_context(|| match &args.data {
+        Some(data) => format!("{split} rows of {data}"),
+        None => {
+            format!("{split} rows of {}, what the model was made from (--data names others)", spec.source)
+        }
+    })?;
     if let (None, Some(then)) = (&args.data, &model.provenance.data)
         && then.split == split
         && then.sha256 != set.provenance.sha256

@@ -3,7 +3,6 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 use mclv::Init;
 use mclv::data::{Binarize, DataSpec, Split};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
@@ -34,8 +33,8 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
     /// Threads to use [default: all cores]; results do not depend on it
-    #[arg(long, global = true, value_name = "N")]
-    pub(crate) threads: Option<NonZeroUsize>,
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
     /// Seed of all random numbers; the same seed gives the same result
     #[arg(long, global = true, default_value_t = 0, value_name = "SEED")]
     pub(crate) seed: u64,
@@ -117,8 +116,8 @@ pub(crate) struct Preparation {
     /// Grey values as they are (`grey`), cut at a threshold (`threshold=0.5`), or drawn (`bernoulli`)
     #[arg(long, value_name = "HOW")]
     pub(crate) binarize: Option<Binarize>,
-    /// The column (.csv) or array (.npz) that holds the labels
-    #[arg(long, value_name = "NAME")]
+    /// The column (.csv: by name, or by number from 0; -1 is the last) or array (.npz) that holds the labels
+    #[arg(long, value_name = "NAME", allow_negative_numbers = true)]
     pub(crate) label_column: Option<String>,
 }
 
@@ -158,7 +157,7 @@ pub(crate) struct InitArgs {
 #[derive(Args)]
 pub(crate) struct OutputFile {
     /// The file to write
-    #[arg(short, long = "output", default_value = "model.safetensors", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(short = 'o', long = "output", default_value = "model.safetensors", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
     /// Overwrite the file if it is there
     #[arg(short, long)]

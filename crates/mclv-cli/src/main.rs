@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 fn run(cli: &Cli) -> anyhow::Result<()> {
     start_logging(cli.global.verbose);
     if let Some(n) = cli.global.threads {
-        rayon::ThreadPoolBuilder::new().num_threads(n.get()).build_global()?;
+        rayon::ThreadPoolBuilder::new().num_threads(n.into()).build_global()?;
     }
     tracing::info!("{} threads, kernels {}", rayon::current_num_threads(), mclv::kernels());
     let out = Output::new(cli.global.json);
@@ -73,9 +73,21 @@ fn start_logging(verbose: u8) {
         .init();
 }
 
+/// Whether printing failed because nobody reads; files and networks fail with an error of the library.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+    error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn only_a_broken_pipe_of_ours_is_no_error() {
+        assert!(is_broken_pipe(&Error::from(ErrorKind::BrokenPipe).into()));
+        let model = mclv::Error::io("write", "pipe.safetensors")(ErrorKind::BrokenPipe.into());
+        assert!(!is_broken_pipe(&model.into()));
+        assert!(!is_broken_pipe(&Error::from(ErrorKind::StorageFull).into()));
+    }
 }

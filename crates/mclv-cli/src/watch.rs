@@ -3,14 +3,15 @@
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use mclv::progress::Progress;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 static STOP: AtomicBool = AtomicBool::new(false);
+static N_WATCHES: AtomicUsize = AtomicUsize::new(0);
 
 /// A progress bar with rate and remaining time; silent if standard error is not a terminal.
 ///
-/// The first Ctrl-C asks the work to stop, the second ends the process.
+/// The first Ctrl-C asks the work to stop, the second ends the process. Where nothing is watched, so does the first.
 pub(crate) struct Watch {
     bar: ProgressBar,
 }
@@ -19,6 +20,7 @@ impl Watch {
     /// Watch work that is measured in `unit` (`states`, `B`).
     pub(crate) fn new(what: &str, unit: &str) -> Self {
         listen_for_ctrl_c();
+        N_WATCHES.fetch_add(1, Ordering::Relaxed);
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         let amount = if unit == "B" { "{bytes}/{total_bytes} ({bytes_per_sec})" } else { "{per_sec}" };
         let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}, {{eta}} left");
@@ -44,14 +46,20 @@ impl Progress for Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
+        N_WATCHES.fetch_sub(1, Ordering::Relaxed);
     }
+}
+
+/// Ask watched work to stop; false if there is none, or if it was asked before.
+fn ask_to_stop() -> bool {
+    !STOP.swap(true, Ordering::Relaxed) && N_WATCHES.load(Ordering::Relaxed) > 0
 }
 
 fn listen_for_ctrl_c() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let listening = ctrlc::set_handler(|| {
-            if STOP.swap(true, Ordering::Relaxed) {
+            if !ask_to_stop() {
                 std::process::exit(i32::from(crate::INTERRUPTED));
             }
         });
@@ -59,4 +67,18 @@ fn listen_for_ctrl_c() {
             tracing::warn!("Ctrl-C will not be handled gently: {error}");
         }
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_watched_work_is_asked_and_only_once() {
+        assert!(!ask_to_stop(), "nobody to ask");
+        STOP.store(false, Ordering::Relaxed);
+        let watch = Watch::new("waiting", "states");
+        assert!(ask_to_stop() && watch.cancelled());
+        assert!(!ask_to_stop(), "it was asked before");
+    }
 }

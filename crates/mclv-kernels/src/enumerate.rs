@@ -19,7 +19,7 @@
 //! into mantissa and exponent before they can leave the range of `f64`, and sums are scaled, so nothing
 //! overflows whatever the size of `Z`. The relative error is about `m` roundings, 10⁻¹³ for m = 784. If a unit's
 //! low and middle weights add up to more than [`MAX_RANGE`] in size, fewer bits are tabulated; if even five bits
-//! are too many, states are summed in log space: slower, as exact.
+//! are too many, or parameters are beyond 10⁹, states are summed in log space: slower, as exact.
 //!
 //! Memory: 1.2 MB for m = 784, whatever `n`.
 
@@ -51,7 +51,8 @@ impl Scaled {
     /// `e^x`.
     pub fn exp(x: f64) -> Self {
         let exponent = (x / LN_2).round();
-        Self { mantissa: exponent.mul_add(-LN_2, x).exp(), exponent }
+        // The rest is at most ½ ln 2, unless `x` is so large that its own rounding is more than that.
+        Self { mantissa: exponent.mul_add(-LN_2, x).clamp(-1.0, 1.0).exp(), exponent }
     }
 
     /// The natural logarithm.
@@ -84,6 +85,9 @@ impl Mul for Scaled {
 
 /// The largest `Σ|W_ij|` over low and middle bits for which products stay within `f64`.
 pub const MAX_RANGE: f64 = 600.0;
+
+/// The largest input `|b_i| + Σ_j |W_ij|` from which whole octaves are split off without loss.
+const MAX_INPUT: f64 = 1e9;
 
 /// Between two splits of the exponent, factors may multiply to e^±this.
 const SEGMENT_RANGE: f64 = 650.0;
@@ -160,8 +164,12 @@ impl Enumeration {
             low_bits -= 1;
         }
         let tabulated = low_bits + middle_bits;
-        let fast =
-            low_bits >= MIN_LOW_BITS && middle_bits >= MIN_MIDDLE_BITS && widest(tabulated) <= MAX_RANGE;
+        let largest_input = widest(n_bits) + bias.iter().map(|&b| f64::from(b).abs()).fold(0.0, f64::max);
+        let fast = n_units > 0
+            && largest_input <= MAX_INPUT
+            && low_bits >= MIN_LOW_BITS
+            && middle_bits >= MIN_MIDDLE_BITS
+            && widest(tabulated) <= MAX_RANGE;
         if !fast {
             low_bits = 0;
             middle_bits = 0;
@@ -499,6 +507,12 @@ mod tests {
     }
 
     #[test]
+    fn without_units_to_sum_out_only_the_biases_count() {
+        let (got, _) = enumerated(Isa::best(), &[], &[], &[0.5; 9]);
+        assert!(close(got, 9.0 * (1.0 + 0.5f64.exp()).ln()), "{got}");
+    }
+
+    #[test]
     fn log_z_of_a_hundred_thousand_does_not_overflow() {
         for sign in [1.0, -1.0] {
             let (w, mut b, mut a) = random(30, 10, 1.0, 5);
@@ -506,6 +520,25 @@ mod tests {
             a.iter_mut().for_each(|a| *a -= 13_000.0 * sign);
             let (got, fast) = enumerated(Isa::best(), &w, &b, &a);
             assert!(fast && got.abs() > 1e4 && close(got, naive(&w, &b, &a)), "{got}");
+        }
+    }
+
+    #[test]
+    fn the_largest_parameters_give_a_finite_sum() {
+        for size in [1e8f32, 1e12, 1e15, 1e20, 1e30, 1e38] {
+            // Large are all parameters, either bias, or the weights of one top unit.
+            for large in 0..4 {
+                let (mut w, mut b, mut a) = random(4, 14, 1.0, 6);
+                let grow = |x: &mut f32| *x *= size / 4.0;
+                match large {
+                    0 => w.iter_mut().chain(&mut b).chain(&mut a).for_each(grow),
+                    1 => b.iter_mut().for_each(grow),
+                    2 => a.iter_mut().for_each(grow),
+                    _ => w.iter_mut().skip(13).step_by(14).for_each(grow),
+                }
+                let (got, expected) = (enumerated(Isa::best(), &w, &b, &a).0, naive(&w, &b, &a));
+                assert!(close(got, expected), "{size} {large}: {got} vs {expected}");
+            }
         }
     }
 

@@ -9,7 +9,7 @@
 //!
 //! Unit `i` with input `x` is 1 with probability `σ(x)`. The *unlikely* value, of probability
 //! `q = 1/(1 + e^|x|)`, is chosen if `u·(1 + e^|x|) < 1` for the unit's uniform `u` (see
-//! [`Draws`] for which one that is). `u` has a spacing of 2⁻³¹ near 0, so a tail
+//! [`rng`](crate::rng) for which one that is). `u` has a spacing of 2⁻³¹ near 0, so a tail
 //! probability `q` comes out with an error of at most `2⁻³² + 2⁻²²·q`; below 2⁻³² it is 0. A NaN input gives a
 //! bit like any other: look for NaN in the parameters, not here.
 

@@ -162,7 +162,12 @@ impl Tiles {
 
     /// One element.
     pub fn get(&self, row: usize, column: usize) -> f32 {
-        assert!(row < self.n_rows && column < self.n_columns, "({row}, {column}) of {self:?}");
+        assert!(
+            row < self.n_rows && column < self.n_columns,
+            "({row}, {column}) of {} × {}",
+            self.n_rows,
+            self.n_columns
+        );
         self.cells[self.cell_index(row, column / CELL)].0[column % CELL]
     }
 

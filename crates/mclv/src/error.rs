@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum Error {
     /// The operating system refused to read or write a file.
-    #[error("cannot {action} {path}: {source}")]
+    #[error("cannot {action} {path}: {}", with_advice(.cause))]
     Io {
         /// `read`, `write`, `create`, …
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
-        source: io::Error,
+        /// What the system said. It is part of the message, so it is not also a source.
+        cause: io::Error,
     },
     /// A folder stands where a file was expected.
     #[error("{path} is a folder; name a file")]
@@ -120,8 +120,8 @@ pub enum Error {
         cure: &'static str,
     },
     /// No data set goes by this name.
-    #[error("no data set or file is called {name:?}{}; built in: {known}; or give a .npy, .npz, .csv or IDX file",
-        .suggestion.as_ref().map(|s| format!(", did you mean {s:?}?")).unwrap_or_default())]
+    #[error("no data set or file is called {name:?}{}; known are {known}; or give a .npy, .npz, .csv or IDX file",
+        .suggestion.as_ref().map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default())]
     UnknownData {
         /// The name asked for.
         name: String,
@@ -157,8 +157,9 @@ pub enum Error {
         found: String,
     },
     /// Enumeration would take longer than the caller allows.
-    #[error("exact enumeration of 2^{n_units} states would take about {} ({} allowed): use an estimate instead, or lift the limit",
-        human_seconds(*.seconds), human_seconds(*.limit))]
+    #[error("exact enumeration of 2^{n_units} states would take about {}{}", human_seconds(*.seconds),
+        if .limit.is_finite() { format!(" ({} allowed); lift the limit", human_seconds(*.limit)) }
+        else { ", more than any machine can do; take a model with a smaller layer".into() })]
     TooSlow {
         /// Units in the smaller layer.
         n_units: usize,
@@ -185,9 +186,9 @@ impl Error {
     /// Wrap an I/O error with what was being done to which file.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
-        move |source| match source.kind() {
+        move |cause| match cause.kind() {
             io::ErrorKind::IsADirectory => Self::IsAFolder { path },
-            _ => Self::Io { action, path, source },
+            _ => Self::Io { action, path, cause },
         }
     }
 
@@ -207,6 +208,16 @@ impl Error {
             place: Some(place.into()),
             problem: problem.into(),
         }
+    }
+}
+
+/// What the system said, and what to do about it where that is known.
+fn with_advice(cause: &io::Error) -> String {
+    match cause.kind() {
+        io::ErrorKind::NotFound => "there is no such file or folder; check the path".into(),
+        io::ErrorKind::PermissionDenied => format!("{cause}; check who may use it"),
+        io::ErrorKind::StorageFull => format!("{cause}; make room and try again"),
+        _ => cause.to_string(),
     }
 }
 

@@ -20,6 +20,7 @@ pub use error::{Error, Result, human_seconds};
 pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
 pub use likelihood::{Likelihood, average_log_likelihood, log_likelihoods};
 pub use mclv_kernels::bits;
+pub use model::{Init, Offsets, Rbm};
 pub use selftest::{Check, selftest};
 pub use tour::StoppingSet;
 
@@ -27,4 +28,3 @@ pub use tour::StoppingSet;
 pub fn kernels() -> &'static str {
     mclv_kernels::Isa::best().name()
 }
-pub use model::{Init, Offsets, Rbm};

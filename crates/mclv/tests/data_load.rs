@@ -129,7 +129,7 @@ fn unknown_names_and_missing_paths_are_told_apart() {
     for path in ["no/such/thing", "nothing.csv", "nothing.npy.gz"] {
         let error = try_load(&spec(path)).unwrap_err();
         assert!(
-            matches!(&error, Error::Io { source, .. } if source.kind() == std::io::ErrorKind::NotFound),
+            matches!(&error, Error::Io { cause, .. } if cause.kind() == std::io::ErrorKind::NotFound),
             "{error}"
         );
     }

@@ -27,7 +27,7 @@ fn list(out: &Output) -> anyhow::Result<()> {
         .map(|e| {
             json!({ "name": e.name, "description": e.description, "n_rows": e.n_rows, "n_columns": e.n_columns,
                 "built_in": e.origin == Origin::BuiltIn,
-                "found": match &e.origin { Origin::Files { found } => json!(found), Origin::BuiltIn => json!(null) } })
+                "found": match &e.origin { Origin::Files { found } => json!(found.as_ref().map(|f| f.to_string_lossy())), Origin::BuiltIn => json!(null) } })
         })
         .collect();
     out.print(&json, || {
@@ -49,9 +49,8 @@ fn fetch(name: &str, out: &Output) -> anyhow::Result<()> {
         let watch = Watch::new(&format!("fetching {name}"), "B");
         data::fetch(name, &watch)?
     };
-    out.print(&json!({ "name": name, "files": files }), || {
-        files.iter().map(|f| format!("{}\n", f.display())).collect()
-    })
+    let files: Vec<_> = files.iter().map(|f| f.to_string_lossy()).collect();
+    out.print(&json!({ "name": name, "files": files }), || files.join("\n"))
 }
 
 fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Output) -> anyhow::Result<()> {

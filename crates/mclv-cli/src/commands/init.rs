@@ -18,7 +18,8 @@ pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Res
     let model = ModelFile { rbm, provenance };
     model.save(&args.output.path)?;
     let (n_visible, n_hidden) = (model.rbm.n_visible(), model.rbm.n_hidden());
-    let json = json!({ "model": args.output.path, "n_visible": n_visible, "n_hidden": n_hidden });
+    let json =
+        json!({ "model": args.output.path.to_string_lossy(), "n_visible": n_visible, "n_hidden": n_hidden });
     out.print(&json, || {
         facts(&[
             ("wrote", args.output.path.display().to_string()),

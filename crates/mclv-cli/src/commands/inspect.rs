@@ -36,7 +36,7 @@ pub(crate) fn run(args: &InspectArgs, out: &Output) -> anyhow::Result<()> {
     let summaries =
         [Summary::of(&rbm.weights()), Summary::of(rbm.visible_bias()), Summary::of(rbm.hidden_bias())];
     let [w, b, a] = &summaries;
-    let json = json!({ "model": args.model, "n_visible": n_visible, "n_hidden": n_hidden,
+    let json = json!({ "model": args.model.to_string_lossy(), "n_visible": n_visible, "n_hidden": n_hidden,
         "weights": w, "visible_bias": b, "hidden_bias": a, "provenance": provenance });
     out.print(&json, || {
         let unknown = || "not recorded".to_owned();

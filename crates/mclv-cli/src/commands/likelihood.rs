@@ -27,10 +27,14 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
     let sets: Vec<Dataset> =
         args.split.iter().map(|&split| load(args, &model, split, global)).collect::<anyhow::Result<_>>()?;
     for set in &sets {
-        if set.n_columns() != model.rbm.n_visible() {
-            let (what, expected) = (format!("columns of {} for this model", set.name), model.rbm.n_visible());
-            return Err(mclv::Error::ShapeMismatch { what, expected, got: set.n_columns() }.into());
-        }
+        anyhow::ensure!(
+            set.n_columns() == model.rbm.n_visible(),
+            "{} has {} columns, but {} has {} visible units; use data or a model that fits the other",
+            set.name,
+            set.n_columns(),
+            args.model.display(),
+            model.rbm.n_visible()
+        );
     }
     let log_z = logz::exact(&model.rbm, &args.limit)?;
     let mut parts = Vec::new();
@@ -45,7 +49,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
             data: set.provenance,
         });
     }
-    let json = json!({ "model": args.model, "log_z": log_z, "likelihoods": parts });
+    let json = json!({ "model": args.model.to_string_lossy(), "log_z": log_z, "likelihoods": parts });
     out.print(&json, || {
         let first = &parts[0].data;
         let mut header = vec!["split", "rows", "log-likelihood (nats)", "std. error", "reconstruction (MSE)"];
@@ -89,8 +93,12 @@ fn load(args: &LikelihoodArgs, model: &ModelFile, split: Split, global: &Global)
     spec.split = split;
     spec.binarize = args.preparation.binarize.unwrap_or(spec.binarize);
     spec.label_column = args.preparation.label_column.clone().or(spec.label_column);
-    let set = data::load(&spec, &Watch::new("fetching", "B"))
-        .with_context(|| format!("{split} rows of {}", spec.source))?;
+    let set = data::load(&spec, &Watch::new("fetching", "B")).with_context(|| match &args.data {
+        Some(data) => format!("{split} rows of {data}"),
+        None => {
+            format!("{split} rows of {}, what the model was made from (--data names others)", spec.source)
+        }
+    })?;
     if let (None, Some(then)) = (&args.data, &model.provenance.data)
         && then.split == split
         && then.sha256 != set.provenance.sha256

@@ -3,7 +3,7 @@
 use crate::args::{LogzArgs, Method, TimeLimit};
 use crate::output::{Output, table};
 use crate::watch::Watch;
-use anyhow::Context;
+use anyhow::{Context, anyhow};
 use mclv::partition::{self, ExactSettings, LogZ};
 use mclv::{ModelFile, Rbm, human_seconds};
 use serde_json::json;
@@ -13,7 +13,7 @@ pub(crate) fn run(args: &LogzArgs, out: &Output) -> anyhow::Result<()> {
     let log_z = match args.method {
         Method::Exact => exact(&model.rbm, &args.limit)?,
     };
-    out.print(&json!({ "model": args.model, "estimates": [log_z] }), || {
+    out.print(&json!({ "model": args.model.to_string_lossy(), "estimates": [log_z] }), || {
         let row = vec![
             log_z.method.clone(),
             format!("{:.6}", log_z.value),
@@ -30,10 +30,11 @@ pub(crate) fn run(args: &LogzArgs, out: &Output) -> anyhow::Result<()> {
 pub(crate) fn exact(rbm: &Rbm, limit: &TimeLimit) -> anyhow::Result<LogZ> {
     let watch = Watch::new("enumerating", "states");
     partition::exact(rbm, &ExactSettings { time_limit: limit.time_limit }, &watch)
-        .map_err(|e| {
-            let too_slow = matches!(e, mclv::Error::TooSlow { .. });
-            let e = anyhow::Error::from(e);
-            if too_slow { e.context("--time-limit TIME (or none) lifts the limit") } else { e }
+        .map_err(|e| match e {
+            mclv::Error::TooSlow { limit, .. } if limit.is_finite() => {
+                anyhow!("{e} with --time-limit TIME (or none)")
+            }
+            e => e.into(),
         })
         .context("log Z")
 }

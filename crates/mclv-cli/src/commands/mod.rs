@@ -9,14 +9,14 @@ pub(crate) mod likelihood;
 pub(crate) mod logz;
 pub(crate) mod selftest;
 
+use anyhow::bail;
+use mclv::ModelFile;
 use std::path::Path;
 
-/// Refuse to overwrite a file unless told to.
+/// Refuse to overwrite a model unless told to.
 fn check_overwrite(path: &Path, force: bool) -> anyhow::Result<()> {
-    anyhow::ensure!(
-        force || !path.is_file(),
-        "{} is already there; use --force to overwrite it",
-        path.display()
-    );
-    Ok(())
+    match ModelFile::files(path).into_iter().find(|file| file.is_file()) {
+        Some(file) if !force => bail!("{} is already there; use --force to overwrite it", file.display()),
+        _ => Ok(()),
+    }
 }

@@ -46,7 +46,8 @@ pub(super) fn read(path: &Path, label_column: Option<&str>) -> Result<Table> {
     }
     while more {
         if record.len() != n_cells {
-            let problem = format!("has {} cells where line 1 has {n_cells}", record.len());
+            let problem =
+                format!("has {} cells where line 1 has {n_cells}; give every line as many", record.len());
             return Err(Error::malformed_at(path, format!("line {}", line_of(path, &record)), problem));
         }
         for (column, cell) in record.iter().enumerate() {

@@ -2,11 +2,12 @@
 
 use crate::{Error, Result};
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Write `bytes` to a temporary sibling of `path`, sync it, and rename it into place.
 ///
-/// What is not a regular file (a pipe, a device) is written to directly.
+/// A symbolic link stays one: its target is written. What is not a regular file (a pipe, a device) is written
+/// to directly.
 ///
 /// # Errors
 /// If any step fails; the old file is then untouched and the temporary one gone.
@@ -19,22 +20,28 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         };
         return write().map_err(Error::io("write", path));
     }
-    let folder = match path.parent() {
+    let target = follow_links(path);
+    let folder = match target.parent() {
         Some(p) if !p.as_os_str().is_empty() => p,
         _ => Path::new("."),
     };
     let write = || {
-        let mut file = tempfile::Builder::new().prefix(".mclv-").suffix(".tmp").tempfile_in(folder)?;
-        file.write_all(bytes)?;
-        file.as_file().sync_all()?;
+        let mut builder = tempfile::Builder::new();
+        builder.prefix(".mclv-").suffix(".tmp");
         #[cfg(unix)]
         {
-            // Temporary files are private; what people save is as readable as any file they create.
+            // Temporary files are private; what people save is as readable as any file they create (the system
+            // applies their umask).
             use std::os::unix::fs::PermissionsExt;
-            let mode = path.metadata().map_or(0o644, |m| m.permissions().mode());
-            file.as_file().set_permissions(std::fs::Permissions::from_mode(mode))?;
+            builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
-        file.persist(path).map_err(|e| e.error)?;
+        let mut file = builder.tempfile_in(folder)?;
+        file.write_all(bytes)?;
+        if let Ok(old) = target.metadata() {
+            file.as_file().set_permissions(old.permissions())?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(&target).map_err(|e| e.error)?;
         Ok(())
     };
     write().map_err(Error::io("write", path))?;
@@ -45,9 +52,36 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
+/// What a path stands for when it is a symbolic link, or a link to a link, whether or not the target is there.
+fn follow_links(path: &Path) -> PathBuf {
+    // Linux gives up after as many.
+    (0..40).fold(path.into(), |path: PathBuf, _| match std::fs::read_link(&path) {
+        Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
+        Err(_) => path,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_stays_a_link_and_permissions_stay_as_they_were() {
+        use std::os::unix::fs::{PermissionsExt, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("sub")).unwrap();
+        symlink("sub/link", at("link")).unwrap();
+        symlink("model", at("sub/link")).unwrap();
+        write_atomically(&at("link"), b"made through a dangling link").unwrap();
+        std::fs::set_permissions(at("sub/model"), std::fs::Permissions::from_mode(0o600)).unwrap();
+        write_atomically(&at("link"), b"new").unwrap();
+        assert!(at("link").is_symlink() && at("sub/link").is_symlink());
+        assert_eq!(std::fs::read(at("sub/model")).unwrap(), b"new");
+        assert_eq!(at("sub/model").metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    }
 
     #[test]
     fn a_failed_write_leaves_the_old_file_and_no_other() {

@@ -19,7 +19,7 @@ pub use provenance::{FORMAT_VERSION, Provenance};
 
 use crate::model::Rbm;
 use crate::{Error, Result};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 const KNOWN: &str = ".safetensors, .npz and .npy";
 
@@ -80,6 +80,20 @@ impl ModelFile {
             Some("npz") => write_atomically(path, &npz::to_bytes(&self.rbm)),
             Some("npy") => npy_set::save(&self.rbm, path),
             _ => Err(Error::UnknownFormat { path: path.into(), known: KNOWN }),
+        }
+    }
+
+    /// The files that [`save`](Self::save) writes for this path: itself, or the three of a `.npy` set.
+    ///
+    /// ```
+    /// # use mclv::ModelFile;
+    /// assert_eq!(ModelFile::files("m.npz"), [std::path::Path::new("m.npz")]);
+    /// assert_eq!(ModelFile::files("m.npy")[0], std::path::Path::new("m.weights.npy"));
+    /// ```
+    pub fn files(path: impl AsRef<Path>) -> Vec<PathBuf> {
+        match extension(path.as_ref()).as_deref() {
+            Some("npy") => npy_set::files(path.as_ref()).to_vec(),
+            _ => vec![path.as_ref().into()],
         }
     }
 

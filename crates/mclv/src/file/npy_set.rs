@@ -15,9 +15,14 @@ fn part(path: &Path, part: &str) -> PathBuf {
     path.with_file_name(format!("{stem}.{part}.npy"))
 }
 
+/// The three files of a set.
+pub(super) fn files(path: &Path) -> [PathBuf; 3] {
+    PARTS.map(|p| part(path, p))
+}
+
 pub(super) fn save(rbm: &Rbm, path: &Path) -> Result<()> {
     let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
-    let [w, b, a] = PARTS.map(|p| part(path, p));
+    let [w, b, a] = files(path);
     write_atomically(&w, &to_npy(&[n_visible, n_hidden], &rbm.weights()))?;
     write_atomically(&b, &to_npy(&[n_visible], rbm.visible_bias()))?;
     write_atomically(&a, &to_npy(&[n_hidden], rbm.hidden_bias()))

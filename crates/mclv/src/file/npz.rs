@@ -41,7 +41,29 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
         return Err(Error::malformed(path, problem));
     };
     let (b, a) = (archive.array(VISIBLE)?.values, archive.array(HIDDEN)?.values);
-    let rbm = Rbm::new(n_hidden, n_visible, &components.values, &a, &b)
-        .map_err(|e| Error::malformed(path, e.to_string()))?;
-    Ok(ModelFile { rbm: rbm.mirror(), provenance: Provenance::imported(path) })
+    let column = |i: usize| components.values.iter().skip(i).step_by(n_visible);
+    let w: Vec<f32> = (0..n_visible).flat_map(column).copied().collect();
+    let rbm = Rbm::new(n_visible, n_hidden, &w, &b, &a).map_err(|e| Error::malformed(path, e.to_string()))?;
+    Ok(ModelFile { rbm, provenance: Provenance::imported(path) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_wrong_is_called_by_its_right_name() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.npz");
+        let error = |b: &[f32], a: &[f32]| {
+            let arrays: [(&str, &[usize], &[f32]); 3] =
+                [(COMPONENTS, &[2, 3], &[0.0; 6]), (VISIBLE, &[b.len()], b), (HIDDEN, &[a.len()], a)];
+            std::fs::write(&path, to_npz(&arrays)).unwrap();
+            ModelFile::load(&path).unwrap_err().to_string()
+        };
+        let short = error(&[0.0; 3], &[0.0; 1]);
+        assert!(short.contains("size of hidden_bias: expected 2, got 1"), "{short}");
+        let nan = error(&[0.0, f32::NAN, 0.0], &[0.0; 2]);
+        assert!(nan.contains("visible_bias holds NaN at index 1"), "{nan}");
+    }
 }

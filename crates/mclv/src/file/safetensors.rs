@@ -2,9 +2,11 @@
 
 use super::{FORMAT_VERSION, ModelFile, Provenance};
 use crate::model::Rbm;
+use crate::source::open_file;
 use crate::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
+use std::io::Read;
 use std::path::Path;
 
 /// The one metadata key: a JSON object. One, because the order of several is not kept, and the same model must
@@ -28,7 +30,9 @@ pub(super) fn to_bytes(model: &ModelFile) -> Vec<u8> {
 }
 
 pub(super) fn load(path: &Path) -> Result<ModelFile> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let (mut file, _) = open_file(path)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
     let broken =
         |e: &dyn std::fmt::Display| Error::malformed(path, format!("not an intact .safetensors file: {e}"));
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;

@@ -6,6 +6,9 @@ use crate::rng::{Purpose, stream};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
+/// More would need 16 GiB for a single copy.
+const MAX_WEIGHTS: u64 = 1 << 32;
+
 /// How a model begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -33,7 +36,7 @@ impl Init {
     /// ```
     ///
     /// # Errors
-    /// If there are no rows, or `n_hidden` is 0.
+    /// If there are no rows, or `n_hidden` is 0 or absurdly large.
     pub fn model(self, data: &Rows, n_hidden: usize, seed: u64) -> Result<Rbm> {
         if data.n_rows() == 0 {
             return Err(Error::Empty {
@@ -42,6 +45,13 @@ impl Init {
             });
         }
         let (n_rows, n_visible) = (data.n_rows() as f64, data.n_columns());
+        if (n_visible as u64).saturating_mul(n_hidden as u64) > MAX_WEIGHTS {
+            return Err(Error::InvalidSetting {
+                name: "n_hidden",
+                value: n_hidden.to_string(),
+                cure: "a model may have up to 2^32 weights",
+            });
+        }
         let means = data.column_means();
         let mut rng = stream(seed, Purpose::Init, 0).reader();
         let (w, b, a): (Vec<f32>, Vec<f64>, Vec<f32>) = match self {
@@ -125,5 +135,14 @@ mod tests {
         assert!((rbm.visible_bias()[0] - 0.01f32.ln()).abs() < 1e-6);
         assert!((rbm.visible_bias()[2] - (0.51f32 / 0.5).ln()).abs() < 1e-6);
         assert!(rbm.visible_bias()[1].is_finite());
+    }
+
+    #[test]
+    fn absurd_sizes_are_refused() {
+        for n_hidden in [usize::MAX / 2, usize::MAX] {
+            let error = Init::Data.model(&data(), n_hidden, 1).unwrap_err().to_string();
+            assert!(error.contains("n_hidden") && error.contains("2^32"), "{error}");
+        }
+        assert!(Init::Data.model(&data(), 0, 1).unwrap_err().to_string().contains("hidden layer is empty"));
     }
 }

@@ -56,7 +56,7 @@ impl Rbm {
             }
         }
         for (what, values, expected) in [
-            ("weights", w, n_visible * n_hidden),
+            ("weights", w, n_visible.saturating_mul(n_hidden)),
             ("visible_bias", b, n_visible),
             ("hidden_bias", a, n_hidden),
         ] {

@@ -88,7 +88,8 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
                 Ok(sum)
             })
             .collect::<Result<_>>()?;
-        total = sums.into_iter().fold(total, Add::add);
+        // First within the round: the fewer additions in a row, the less their roundings add up.
+        total = total + sums.into_iter().fold(Scaled::ZERO, Add::add);
     }
     progress.report(n_tasks * per_task, n_tasks * per_task);
     Ok(LogZ {

@@ -1,0 +1,289 @@
+//! What should work does, in words and as JSON.
+
+mod support;
+
+use serde_json::{Value, json};
+use support::{Sandbox, keys};
+
+const LOG_Z: [&str; 6] = ["guarantee", "method", "n_states", "seconds", "std_err", "value"];
+
+#[test]
+fn a_model_of_the_digits_is_made_and_judged() {
+    let sandbox = Sandbox::new();
+    let made = sandbox.succeeds(&["init", "digits", "--hidden", "8", "-o", "m.safetensors"]);
+    assert!(made.contains("wrote  m.safetensors") && made.contains("64 visible, 8 hidden"), "{made}");
+    let table = sandbox.succeeds(&["likelihood", "m.safetensors", "--pseudo"]);
+    for word in ["digits, value/16", "exact", "train", "1297", "validation", "200", "test", "300", "pseudo"] {
+        assert!(table.contains(word), "{word}: {table}");
+    }
+    let json = sandbox.json(&["likelihood", "m.safetensors", "--pseudo"]);
+    assert_eq!(keys(&json), ["likelihoods", "log_z", "model"]);
+    assert_eq!(keys(&json["log_z"]), LOG_Z);
+    let parts = json["likelihoods"].as_array().unwrap();
+    let splits: Vec<_> = parts.iter().map(|p| p["split"].as_str().unwrap()).collect();
+    assert_eq!(splits, ["train", "validation", "test"]);
+    let expected = [
+        "data",
+        "mean",
+        "n_rows",
+        "pseudo_log_likelihood",
+        "range",
+        "reconstruction_error",
+        "split",
+        "std_err_log_z",
+        "std_err_rows",
+    ];
+    for part in parts {
+        assert_eq!(keys(part), expected);
+        // Independent pixels with the right means: far better than 64 fair coins.
+        let mean = part["mean"].as_f64().unwrap();
+        assert!(-30.0 < mean && mean < -20.0, "{part}");
+        assert!(part["std_err_rows"].as_f64().unwrap() > 0.0 && part["std_err_log_z"] == 0.0, "{part}");
+        assert!(part["pseudo_log_likelihood"].as_f64().is_some_and(|x| x < 0.0), "{part}");
+    }
+}
+
+#[test]
+fn synthetic_sets_are_judged_against_what_is_known() {
+    let sandbox = Sandbox::new();
+    // 16 independent fair units are almost right about both sets' means, which are all ½.
+    for (data, n_rows) in [("bars-and-stripes:4", 30), ("ising", 10_000), ("ising:0.2", 10_000)] {
+        sandbox.succeeds(&[
+            "init",
+            data,
+            "--hidden",
+            "4",
+            "-o",
+            "m.safetensors",
+            "--force",
+            "--split",
+            "all",
+        ]);
+        let json = sandbox.json(&["likelihood", "m.safetensors", "--split", "all"]);
+        let [part] = json["likelihoods"].as_array().unwrap().as_slice() else { panic!("{json}") };
+        assert_eq!((part["n_rows"].as_u64(), part["split"].as_str()), (Some(n_rows), Some("all")));
+        assert_eq!(part["pseudo_log_likelihood"], Value::Null);
+        let mean = part["mean"].as_f64().unwrap();
+        assert!((mean + 16.0 * 2f64.ln()).abs() < 0.3, "{data}: {mean}");
+        let best = sandbox.json(&["data", "show", data])["best_log_likelihood"].as_f64().unwrap();
+        assert!(mean < best, "{mean} beats {best}");
+    }
+}
+
+#[test]
+fn data_in_files_can_be_used() {
+    let rows = "0,1,1,a\n1,0,1,b\n0.25,0.5,0.75,a\n1,1,1,b\n";
+    let sandbox = Sandbox::new().with_file("t.csv", rows);
+    let shown = sandbox.json(&["data", "show", "t.csv", "--label-column", "-1"]);
+    assert_eq!((&shown["classes"], &shown["binary"]), (&json!(["a", "b"]), &json!(false)));
+    let args = ["t.csv", "--label-column", "3", "--binarize", "threshold=0.5", "--split", "all"];
+    sandbox.succeeds(&[&["init"][..], &args, &["--hidden", "2"]].concat());
+    let model = sandbox.json(&["inspect", "model.safetensors"]);
+    assert_eq!(model["provenance"]["data"]["preprocessing"], "threshold=0.5");
+    // What was said of the data is remembered.
+    let json = sandbox.json(&["likelihood", "model.safetensors", "--split", "all"]);
+    assert_eq!(json["likelihoods"][0]["n_rows"], 4);
+    std::fs::rename(sandbox.path("t.csv"), sandbox.path("moved.csv")).unwrap();
+    sandbox.refuses(&["likelihood", "model.safetensors"], &["cannot read t.csv", "--data names others"]);
+    let sandbox = sandbox.with_file("t.csv", "0,1,0,a\n");
+    let outcome = sandbox.run(&["likelihood", "model.safetensors", "--split", "all"]);
+    assert_eq!(outcome.code, Some(0));
+    assert!(outcome.stderr.contains("SHA-256 has changed"), "{}", outcome.stderr);
+}
+
+#[test]
+fn log_z_is_printed_with_its_guarantee() {
+    let sandbox = Sandbox::new().with_model("m.safetensors", 8);
+    let table = sandbox.succeeds(&["logz", "m.safetensors"]);
+    assert!(table.contains("log Z (nats)") && table.contains("exact") && table.contains("2^8"), "{table}");
+    let json = sandbox.json(&["logz", "m.safetensors"]);
+    assert_eq!(keys(&json), ["estimates", "model"]);
+    let estimate = &json["estimates"][0];
+    assert_eq!(keys(estimate), LOG_Z);
+    assert_eq!((&estimate["guarantee"], &estimate["n_states"]), (&json!("exact"), &json!(256.0)));
+    let shown = format!("{:.6}", estimate["value"].as_f64().unwrap());
+    assert!(table.contains(&shown), "{shown}: {table}");
+}
+
+#[test]
+fn a_model_tells_where_it_came_from() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json(&["init", "digits", "--hidden", "5", "--init", "paper", "--seed", "7"]);
+    assert_eq!(json, json!({ "model": "model.safetensors", "n_visible": 64, "n_hidden": 5 }));
+    let json = sandbox.json(&["inspect", "model.safetensors"]);
+    let expected = ["hidden_bias", "model", "n_hidden", "n_visible", "provenance", "visible_bias", "weights"];
+    assert_eq!(keys(&json), expected);
+    assert_eq!(keys(&json["weights"]), ["max", "mean", "min", "sd"]);
+    let provenance = &json["provenance"];
+    assert_eq!((&provenance["seed"], &provenance["settings"]["init"]), (&json!(7), &json!("paper")));
+    assert_eq!((&json["hidden_bias"]["min"], &json["hidden_bias"]["max"]), (&json!(0.0), &json!(0.0)));
+    let text = sandbox.succeeds(&["inspect", "model.safetensors"]);
+    for word in ["64 visible, 5 hidden", "init", "digits (train, 1297 rows, value/16)", "64 × 5"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+}
+
+#[test]
+fn a_model_survives_every_format() {
+    let sandbox = Sandbox::new().with_model("m.safetensors", 5);
+    let json = sandbox.json(&["convert", "m.safetensors", "m.npz"]);
+    assert_eq!(keys(&json), ["files", "input", "n_hidden", "n_visible", "output", "provenance_kept"]);
+    assert_eq!((&json["files"], &json["provenance_kept"]), (&json!(["m.npz"]), &json!(false)));
+    let text = sandbox.succeeds(&["convert", "m.npz", "parts.npy"]);
+    assert!(text.contains("parts.weights.npy, parts.visible_bias.npy, parts.hidden_bias.npy"), "{text}");
+    let text = sandbox.succeeds(&["convert", "m.safetensors", "again.npy"]);
+    assert!(text.contains("no place for seed, settings and data"), "{text}");
+    sandbox.succeeds(&["convert", "parts.npy", "back.safetensors"]);
+    let tensors = |name: &str| {
+        let bytes = sandbox.bytes(name);
+        bytes[bytes.len() - 4 * (64 * 5 + 64 + 5)..].to_vec()
+    };
+    assert!(tensors("m.safetensors") == tensors("back.safetensors"), "the same bits in all");
+    let weights = sandbox.bytes("parts.weights.npy");
+    assert_eq!(npyz::NpyFile::new(&weights[..]).unwrap().shape(), [64, 5]);
+    let of = |name: &str| sandbox.json(&["logz", name])["estimates"][0]["value"].clone();
+    assert!(of("m.safetensors") == of("m.npz") && of("m.npz") == of("parts.weights.npy"));
+    sandbox.succeeds(&["convert", "m.safetensors", "twin.npz"]);
+    assert!(sandbox.bytes("twin.npz") == sandbox.bytes("m.npz"), "no dates inside");
+    // An import forgets the past but not that it is one; a copy keeps it.
+    let imported = sandbox.json(&["inspect", "back.safetensors"]);
+    assert_eq!(imported["provenance"]["imported_from"], "parts.weights.npy");
+    sandbox.succeeds(&["convert", "m.safetensors", "copy.safetensors"]);
+    assert!(sandbox.bytes("copy.safetensors") == sandbox.bytes("m.safetensors"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_model_is_written_through_a_link() {
+    let sandbox = Sandbox::new().with_model("m.safetensors", 3);
+    std::os::unix::fs::symlink("m.safetensors", sandbox.path("link.safetensors")).unwrap();
+    sandbox.succeeds(&["init", "digits", "--hidden", "4", "-o", "link.safetensors", "--force"]);
+    assert!(sandbox.path("link.safetensors").is_symlink());
+    assert_eq!(sandbox.json(&["inspect", "m.safetensors"])["n_hidden"], 4);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_name_that_is_not_unicode_is_no_problem() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let sandbox = Sandbox::new();
+    let name = OsStr::from_bytes(b"m\xff.safetensors");
+    let word = OsStr::new;
+    let runs: [&[&OsStr]; 4] = [
+        &[word("init"), word("digits"), word("-o"), name, word("--json")],
+        &[word("inspect"), name],
+        &[word("logz"), name, word("--json")],
+        &[word("convert"), name, word("m.npz")],
+    ];
+    for args in runs {
+        // 32 hidden units would take a while to enumerate.
+        let args =
+            if args[0] == "init" { [args, &[word("--hidden"), word("3")]].concat() } else { args.into() };
+        let outcome = sandbox.run(&args);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
+    }
+}
+
+#[test]
+fn data_sets_are_listed() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.succeeds(&["data", "list"]);
+    let json = sandbox.json(&["data", "list"]);
+    let entries = json.as_array().unwrap();
+    let names: Vec<_> = entries.iter().map(|e| e["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["digits", "bars-and-stripes:4", "ising", "mnist", "fashion-mnist"]);
+    for entry in entries {
+        assert_eq!(keys(entry), ["built_in", "description", "found", "n_columns", "n_rows", "name"]);
+        assert!(text.contains(entry["name"].as_str().unwrap()), "{text}");
+    }
+    assert_eq!((&entries[0]["built_in"], &entries[0]["n_rows"]), (&json!(true), &json!(1797)));
+}
+
+#[test]
+fn data_sets_are_shown() {
+    let sandbox = Sandbox::new();
+    let text = sandbox.succeeds(&["data", "show", "digits", "--rows", "2", "--split", "test"]);
+    for word in ["300 (test)", "64 (8 × 8 pixels)", "grey, in [0, 1]", "classes", "█"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let json = sandbox.json(&["data", "show", "digits", "--binarize", "bernoulli", "--seed", "3"]);
+    let expected = [
+        "best_log_likelihood",
+        "binary",
+        "classes",
+        "image_shape",
+        "mean",
+        "n_constant_columns",
+        "provenance",
+    ];
+    assert_eq!(keys(&json), expected);
+    assert_eq!((&json["binary"], &json["image_shape"]), (&json!(true), &json!([8, 8])));
+    assert_eq!(json["provenance"]["preprocessing"], "value/16, bernoulli");
+    assert_eq!(json["provenance"]["seed"], 3);
+}
+
+#[test]
+fn the_selftest_passes() {
+    let sandbox = Sandbox::new();
+    let json = sandbox.json(&["selftest"]);
+    assert_eq!(keys(&json), ["checks", "kernels", "n_failed"]);
+    assert_eq!(json["n_failed"], 0);
+    for check in json["checks"].as_array().unwrap() {
+        assert_eq!((keys(check), &check["passed"]), (vec!["detail", "name", "passed"], &json!(true)));
+    }
+    let text = sandbox.succeeds(&["selftest"]);
+    assert!(text.contains("checks passed; kernels:") && !text.contains("FAILED"), "{text}");
+}
+
+#[test]
+fn every_command_explains_itself() {
+    let sandbox = Sandbox::new();
+    let top = sandbox.succeeds(&["--help"]);
+    assert!(top.contains("Examples:") && top.contains("Exit codes:"), "{top}");
+    for command in [
+        &["init"][..],
+        &["inspect"],
+        &["logz"],
+        &["likelihood"],
+        &["convert"],
+        &["completions"],
+        &["data", "fetch"],
+        &["data", "show"],
+    ] {
+        let help = sandbox.succeeds(&[command, &["--help"]].concat());
+        assert!(help.contains("Example") && help.contains("--json"), "{help}");
+    }
+    for command in [&["selftest"][..], &["data"], &["data", "list"]] {
+        assert!(sandbox.succeeds(&[command, &["--help"]].concat()).contains("Usage: mclv"));
+    }
+    assert!(sandbox.succeeds(&["--version"]).starts_with("mclv "));
+}
+
+/// Every line of help that begins like a command is one the program understands.
+#[test]
+fn the_examples_in_the_help_are_right() {
+    let sandbox = Sandbox::new();
+    let mut n_examples = 0;
+    for command in
+        [&[][..], &["init"], &["inspect"], &["logz"], &["likelihood"], &["convert"], &["data", "show"]]
+    {
+        let help = sandbox.succeeds(&[command, &["--help"]].concat());
+        for line in help.lines().filter_map(|line| line.strip_prefix("  mclv ")) {
+            // What follows two spaces is a remark. Asking for help comes last, so that nothing is done.
+            let args: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();
+            let outcome = sandbox.run(&[&args[..], &["--help"]].concat());
+            assert_eq!(outcome.code, Some(0), "mclv {line}: {}", outcome.stderr);
+            n_examples += 1;
+        }
+    }
+    assert!(n_examples >= 15, "{n_examples}");
+}
+
+#[test]
+fn completions_are_printed_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = Sandbox::new().succeeds(&["completions", shell]);
+        assert!(script.contains("mclv") && script.contains("likelihood"), "{shell}");
+    }
+}

@@ -95,7 +95,7 @@ impl StoppingSet {
 /// Multiply, fold and rotate: states are near-random bits already.
 fn hash(words: &[u64]) -> u64 {
     words.iter().fold(0x243f_6a88_85a3_08d3, |hash: u64, &word| {
-        let wide = u128::from(hash ^ word) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+        let wide = u128::from(hash ^ word) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
         (wide as u64) ^ (wide >> 64) as u64
     })
 }

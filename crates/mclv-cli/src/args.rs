@@ -3,6 +3,8 @@
 use clap::{Args, Parser, Subcommand, ValueHint};
 use mclv::Init;
 use mclv::data::{Binarize, DataSpec, Split};
+use mclv::gradient::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
+use mclv::train::Schedule;
 use std::path::PathBuf;
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
@@ -17,9 +19,9 @@ pub(crate) struct Cli {
 
 const TOP_EXAMPLES: &str = "\
 Examples:
-  mclv init digits --hidden 16 -o model.safetensors    a model for the built-in digits
-  mclv likelihood model.safetensors                    its exact likelihood on train, validation and test
-  mclv logz model.safetensors                          its exact log Z
+  mclv train digits                                    train on the built-in digits, seconds
+  mclv likelihood runs/digits-1/model.safetensors      exact likelihood on train, validation and test
+  mclv logz model.safetensors                          exact log Z
   mclv data list                                       the data sets known by name
   mclv selftest                                        is everything right on this machine?
 
@@ -48,6 +50,8 @@ pub(crate) enum Command {
     /// List, fetch and look at data sets
     #[command(subcommand)]
     Data(DataCommand),
+    /// Train a model, in a run folder that can be resumed
+    Train(Box<TrainArgs>),
     /// Make an initial model for a data set
     Init(InitArgs),
     /// Show what a model file holds
@@ -131,6 +135,182 @@ impl Preparation {
             seed: global.seed,
         }
     }
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv train digits
+  mclv train mnist --hidden 25 --epochs 100 --output runs/best
+  mclv train mnist --preset paper --gradient lvs --hidden 32
+  mclv train mnist --gradient lvs --unfinished carry --k 1
+  mclv train bars-and-stripes:4 --gradient exact --hidden 16 --epochs 2000
+  mclv train --config runs/best/config.toml --seed 7 --output runs/again
+  mclv train --resume runs/best
+
+The run folder holds config.toml (the resolved settings), metrics.jsonl (a line an epoch), checkpoints, model.safetensors
+and best.safetensors. Ctrl-C writes a checkpoint; resuming gives the same bits as never having stopped.")]
+pub(crate) struct TrainArgs {
+    /// The data: a name (see `mclv data list`) or a file [default: digits]
+    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
+    pub(crate) data: Option<String>,
+    /// Run folder to make [default: runs/DATA-1, -2, …]
+    #[arg(short, long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with = "resume")]
+    pub(crate) output: Option<PathBuf>,
+    /// Go on with an interrupted run, exactly where it stopped
+    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath)]
+    pub(crate) resume: Option<PathBuf>,
+    /// Settings from a TOML file, such as a run's config.toml; flags override it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
+    pub(crate) config: Option<PathBuf>,
+    /// `default`: the best we know; `paper`: the protocol of the paper's code
+    #[arg(long, value_enum, default_value_t = Preset::Default)]
+    pub(crate) preset: Preset,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+
+    /// Number of hidden units [default: 25]
+    #[arg(long, value_name = "N", help_heading = "Model")]
+    pub(crate) hidden: Option<usize>,
+    /// `data`: biases and scale from the data; `paper`: as in the paper's code
+    #[arg(long, value_name = "HOW", help_heading = "Model")]
+    pub(crate) init: Option<Init>,
+
+    /// Gradient estimator [default: pcd]
+    #[arg(long, value_enum, help_heading = "Gradient")]
+    pub(crate) gradient: Option<Estimator>,
+    /// Gibbs steps per update; for tours also `dynamic`: until all return [default: 1]
+    #[arg(long, value_name = "K", help_heading = "Gradient")]
+    pub(crate) k: Option<TourLength>,
+    /// Persistent chains, or tours per update [default: as many as rows in a minibatch]
+    #[arg(long, visible_alias = "tours", value_name = "N", help_heading = "Gradient")]
+    pub(crate) chains: Option<usize>,
+    /// Visible layer of the chain: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code)
+    #[arg(long, value_parser = named::<VisibleChain>, value_name = "HOW", help_heading = "Gradient")]
+    pub(crate) visible: Option<VisibleChain>,
+    /// Tours that have not returned: `drop` (the paper's), `keep`, or `carry` on
+    #[arg(long, value_parser = named::<Unfinished>, value_name = "POLICY", help_heading = "Gradient")]
+    pub(crate) unfinished: Option<Unfinished>,
+    /// Starts of tours: `fresh`, `weighted`, or `metropolis` (with carry)
+    #[arg(long, value_parser = named::<Starts>, value_name = "HOW", help_heading = "Gradient")]
+    pub(crate) starts: Option<Starts>,
+    /// What is averaged along tours: `sampled`, `mean-hidden` or `mean-visible`
+    #[arg(long, value_parser = named::<Statistics>, value_name = "WHAT", help_heading = "Gradient")]
+    pub(crate) statistics: Option<Statistics>,
+    /// Hidden states per row in the stopping set [default: 1]
+    #[arg(long, value_name = "M", help_heading = "Gradient")]
+    pub(crate) samples_per_row: Option<usize>,
+    /// Share of the rows that the stopping set is made from [default: 1]
+    #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
+    pub(crate) row_fraction: Option<f64>,
+    /// Epochs between two stopping sets [default: 1]
+    #[arg(long, value_name = "EPOCHS", help_heading = "Gradient")]
+    pub(crate) redraw_every: Option<usize>,
+    /// Make the start table anew when the effective sample size (or acceptance) falls below this share [default: 0.5]
+    #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
+    pub(crate) min_ess: Option<f64>,
+    /// Grow the stopping set until this share of tours returns [default: 0, do not]
+    #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
+    pub(crate) target_completion: Option<f64>,
+    /// Most states of a stopping set that grows [default: 1000000]
+    #[arg(long, value_name = "N", help_heading = "Gradient")]
+    pub(crate) max_states: Option<usize>,
+    /// Epochs of CD-1 before the estimator proper
+    #[arg(long, value_name = "N", help_heading = "Gradient")]
+    pub(crate) warm_up_epochs: Option<usize>,
+
+    /// Passes over the data [default: 100, or as many as make 10,000 updates]
+    #[arg(long, value_name = "N", help_heading = "Optimisation")]
+    pub(crate) epochs: Option<usize>,
+    /// Rows per update [default: 128]
+    #[arg(long, value_name = "N", help_heading = "Optimisation")]
+    pub(crate) batch_size: Option<usize>,
+    /// Leave out a short last minibatch
+    #[arg(long, help_heading = "Optimisation")]
+    pub(crate) drop_last: bool,
+    /// Initial learning rate [default: 0.4; paper: 0.1]
+    #[arg(long, visible_alias = "lr", value_name = "RATE", help_heading = "Optimisation")]
+    pub(crate) learning_rate: Option<f64>,
+    /// `linear` to zero, `cosine`, `plateau` (the paper's) or `constant` [default: linear]
+    #[arg(long, value_parser = named::<Schedule>, value_name = "HOW", help_heading = "Optimisation")]
+    pub(crate) schedule: Option<Schedule>,
+    /// Rule for steps [default: sgd]
+    #[arg(long, value_enum, help_heading = "Optimisation")]
+    pub(crate) optimizer: Option<Rule>,
+    /// Momentum of sgd [default: 0]
+    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
+    pub(crate) momentum: Option<f64>,
+    /// Weight decay, absolute values
+    #[arg(long, value_name = "RATE", help_heading = "Optimisation")]
+    pub(crate) l1: Option<f64>,
+    /// Weight decay, squares
+    #[arg(long, value_name = "RATE", help_heading = "Optimisation")]
+    pub(crate) l2: Option<f64>,
+    /// Largest norm of a gradient
+    #[arg(long, value_name = "NORM", help_heading = "Optimisation")]
+    pub(crate) clip: Option<f64>,
+    /// Do not centre the gradient
+    #[arg(long, help_heading = "Optimisation")]
+    pub(crate) no_centring: bool,
+    /// How fast the hidden offsets of centring follow the data [default: 0.01]
+    #[arg(long, value_name = "SHARE", help_heading = "Optimisation")]
+    pub(crate) offset_rate: Option<f64>,
+    /// Draw the bits of grey data anew in each epoch (with --binarize bernoulli)
+    #[arg(long, help_heading = "Optimisation")]
+    pub(crate) redraw_bits: bool,
+
+    /// Epochs between two evaluations [default: as 5 % of the time allows]
+    #[arg(long, value_name = "EPOCHS", help_heading = "Watching")]
+    pub(crate) eval_every: Option<usize>,
+    /// Stop after so many evaluations without a better validation likelihood
+    #[arg(long, value_name = "N", help_heading = "Watching")]
+    pub(crate) patience: Option<usize>,
+    /// Epochs between two checkpoints
+    #[arg(long, default_value_t = 10, value_name = "EPOCHS", help_heading = "Watching")]
+    pub(crate) checkpoint_every: usize,
+    /// Minutes after which a checkpoint is written in any case
+    #[arg(long, default_value_t = 5.0, value_name = "MINUTES", help_heading = "Watching")]
+    pub(crate) checkpoint_minutes: f64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Preset {
+    Default,
+    Paper,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Rule {
+    Sgd,
+    Adam,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Estimator {
+    /// Contrastive divergence
+    Cd,
+    /// Persistent contrastive divergence
+    Pcd,
+    /// Las Vegas tours
+    Lvs,
+    /// Enumeration; small models only
+    Exact,
+}
+
+impl Estimator {
+    pub(crate) fn default_settings(self) -> Gradient {
+        let visible = VisibleChain::Sampled;
+        match self {
+            Self::Cd => Gradient::Cd { k: 1, visible },
+            Self::Pcd => Gradient::Pcd { k: 1, n_chains: 0, visible },
+            Self::Lvs => Gradient::Lvs(Lvs::default()),
+            Self::Exact => Gradient::Exact,
+        }
+    }
+}
+
+/// A setting by the name that it has in configuration files.
+fn named<T: serde::de::DeserializeOwned>(text: &str) -> Result<T, String> {
+    serde_json::from_value(serde_json::Value::String(text.into())).map_err(|e| e.to_string())
 }
 
 #[derive(Args)]

@@ -23,9 +23,21 @@ impl Watch {
         N_WATCHES.fetch_add(1, Ordering::Relaxed);
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
         let amount = if unit == "B" { "{bytes}/{total_bytes} ({bytes_per_sec})" } else { "{per_sec}" };
-        let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}, {{eta}} left");
+        let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}, {{eta}} left  {{msg}}");
         bar.set_style(ProgressStyle::with_template(&style).expect("a valid template"));
         Self { bar }
+    }
+}
+
+impl Watch {
+    /// Show `text` after the bar.
+    pub(crate) fn say(&self, text: String) {
+        self.bar.set_message(text);
+    }
+
+    /// Print a line above the bar, to standard error.
+    pub(crate) fn above(&self, text: &str) {
+        self.bar.suspend(|| eprintln!("{text}"));
     }
 }
 

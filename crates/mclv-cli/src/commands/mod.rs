@@ -8,6 +8,7 @@ pub(crate) mod inspect;
 pub(crate) mod likelihood;
 pub(crate) mod logz;
 pub(crate) mod selftest;
+pub(crate) mod train;
 
 use anyhow::bail;
 use mclv::ModelFile;

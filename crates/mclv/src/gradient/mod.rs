@@ -11,7 +11,6 @@ mod moments;
 mod pcd;
 mod settings;
 
-pub(crate) use exact::MAX_UNITS as MAX_EXACT_UNITS;
 pub use lvs::TourInfo;
 pub(crate) use moments::{BLOCK, Moments, PairBlock, Visible};
 pub use settings::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
@@ -68,6 +67,11 @@ pub(crate) trait NegativePhase: Send {
 
     /// What happened to tours since the last call, if there are any.
     fn take_tour_info(&mut self) -> Option<TourInfo> {
+        None
+    }
+
+    /// Share of the hidden bits of persistent chains that changed since the last call, if there are any.
+    fn take_chains_moved(&mut self) -> Option<f64> {
         None
     }
 

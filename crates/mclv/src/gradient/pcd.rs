@@ -19,11 +19,13 @@ pub(super) struct Pcd {
     visible: VisibleChain,
     /// The hidden states of the chains; none before the first update.
     h: BitRows,
+    /// Those at the beginning of the epoch.
+    before: BitRows,
 }
 
 impl Pcd {
     pub(super) fn new(k: usize, n_chains: usize, visible: VisibleChain) -> Self {
-        Self { k, n_chains, visible, h: BitRows::default() }
+        Self { k, n_chains, visible, h: BitRows::default(), before: BitRows::default() }
     }
 }
 
@@ -104,13 +106,27 @@ impl NegativePhase for Pcd {
         Ok(true)
     }
 
+    fn take_chains_moved(&mut self) -> Option<f64> {
+        let before = std::mem::replace(&mut self.before, self.h.clone());
+        let n_bits = before.n_rows() * before.n_bits();
+        let changed: u32 = before.words().iter().zip(self.h.words()).map(|(x, y)| (x ^ y).count_ones()).sum();
+        (n_bits > 0).then(|| f64::from(changed) / n_bits as f64)
+    }
+
     fn state(&self) -> PhaseState {
-        PhaseState { words: vec![("chains".into(), self.h.words().to_vec())], numbers: Vec::new() }
+        let words = |name: &str, rows: &BitRows| (name.to_owned(), rows.words().to_vec());
+        PhaseState {
+            words: vec![words("chains", &self.h), words("before", &self.before)],
+            numbers: Vec::new(),
+        }
     }
 
     fn restore(&mut self, rbm: &Rbm, state: &PhaseState) -> Result<()> {
-        let words = state.words("chains").ok_or(Error::MissingState { what: "chains" })?;
-        self.h = BitRows::from_words(rbm.n_hidden(), words.to_vec());
+        let rows = |what: &'static str| {
+            let words = state.words(what).ok_or(Error::MissingState { what })?;
+            Ok(BitRows::from_words(rbm.n_hidden(), words.to_vec()))
+        };
+        (self.h, self.before) = (rows("chains")?, rows("before")?);
         Ok(())
     }
 }

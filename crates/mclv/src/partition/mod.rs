@@ -4,6 +4,7 @@ mod ais;
 mod exact;
 mod log_z;
 
+pub(crate) use ais::base_bias;
 pub use ais::{AisSettings, ais};
 pub use exact::{ExactSettings, exact, nominal_seconds};
 pub use log_z::{Guarantee, LogZ};

@@ -1,1 +1,143 @@
-//! x
+//! Keep everything that is needed to go on as if nothing had happened.
+
+use super::run::Progressed;
+use super::trainer::TrainerState;
+use crate::gradient::{Moments, PhaseState};
+use crate::model::Rbm;
+use crate::{Error, Result, write_atomically};
+use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use std::path::Path;
+
+const KEY: &str = "mclv-checkpoint";
+const VERSION: u32 = 1;
+
+/// The small facts of a checkpoint. Floats are kept as bits: going on must be exact.
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    version: u32,
+    n_visible: usize,
+    n_hidden: usize,
+    epoch: usize,
+    update: usize,
+    n_steps: u64,
+    gradient_norm: u64,
+    run: Progressed,
+}
+
+/// Write a checkpoint; the one before stays until this one is complete.
+pub(super) fn save(path: &Path, state: &TrainerState, run: &Progressed) -> Result<()> {
+    let mut tensors: Vec<(String, Dtype, Vec<u8>)> = Vec::new();
+    let f32s = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
+    let f64s = |x: &[f64]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
+    let rbm = &state.rbm;
+    tensors.push(("weights".into(), Dtype::F32, f32s(&rbm.weights())));
+    tensors.push(("visible_bias".into(), Dtype::F32, f32s(rbm.visible_bias())));
+    tensors.push(("hidden_bias".into(), Dtype::F32, f32s(rbm.hidden_bias())));
+    tensors.push(("lambda".into(), Dtype::F64, f64s(&state.lambda)));
+    for (k, memory) in state.memory.iter().enumerate() {
+        if let Some(m) = memory {
+            tensors.push((format!("memory{k}.w"), Dtype::F32, f32s(&m.w.to_rows())));
+            tensors.push((format!("memory{k}.b"), Dtype::F32, f32s(&m.b)));
+            tensors.push((format!("memory{k}.a"), Dtype::F32, f32s(&m.a)));
+        }
+    }
+    for (name, words) in &state.phase.words {
+        tensors.push((
+            format!("words.{name}"),
+            Dtype::U64,
+            words.iter().flat_map(|x| x.to_le_bytes()).collect(),
+        ));
+    }
+    for (name, numbers) in &state.phase.numbers {
+        tensors.push((format!("numbers.{name}"), Dtype::F64, f64s(numbers)));
+    }
+    let facts = Facts {
+        version: VERSION,
+        n_visible: rbm.n_visible(),
+        n_hidden: rbm.n_hidden(),
+        epoch: state.epoch,
+        update: state.update,
+        n_steps: state.n_steps,
+        gradient_norm: state.gradient_norm.to_bits(),
+        run: run.clone(),
+    };
+    let views = tensors.iter().map(|(name, dtype, data)| {
+        let size = if *dtype == Dtype::F32 { 4 } else { 8 };
+        (name.as_str(), TensorView::new(*dtype, vec![data.len() / size], data).expect("whole elements"))
+    });
+    let facts = serde_json::to_string(&facts).expect("facts are plain JSON");
+    let bytes =
+        safetensors::serialize(views, Some(HashMap::from([(KEY.into(), facts)]))).expect("valid tensors");
+    write_atomically(path, &bytes)
+}
+
+/// Read a checkpoint.
+pub(super) fn load(path: &Path) -> Result<(TrainerState, Progressed)> {
+    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+    let broken = |e: String| Error::malformed(path, format!("not an intact checkpoint: {e}"));
+    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(e.to_string()))?;
+    let text = metadata
+        .metadata()
+        .as_ref()
+        .and_then(|m| m.get(KEY))
+        .ok_or_else(|| broken("it has no facts".into()))?;
+    let json: serde_json::Value = serde_json::from_str(text).map_err(|e| broken(e.to_string()))?;
+    let found = json.get("version").and_then(serde_json::Value::as_u64).unwrap_or(0) as u32;
+    if found > VERSION {
+        return Err(Error::NewerFormat { path: path.into(), found, supported: VERSION });
+    }
+    let facts: Facts = serde_json::from_value(json).map_err(|e| broken(e.to_string()))?;
+    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(e.to_string()))?;
+    let bytes_of = |name: &str| tensors.tensor(name).map(|t| t.data()).map_err(|e| broken(e.to_string()));
+    let f32s = |name: &str| -> Result<Vec<f32>> {
+        Ok(bytes_of(name)?.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
+    };
+    let f64s = |name: &str| -> Result<Vec<f64>> {
+        Ok(bytes_of(name)?.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect())
+    };
+    let (n_visible, n_hidden) = (facts.n_visible, facts.n_hidden);
+    let rbm = Rbm::new(n_visible, n_hidden, &f32s("weights")?, &f32s("visible_bias")?, &f32s("hidden_bias")?)
+        .map_err(|e| broken(e.to_string()))?;
+    let memory = |k: usize| -> Result<Option<Moments>> {
+        if tensors.tensor(&format!("memory{k}.w")).is_err() {
+            return Ok(None);
+        }
+        let (w, b, a) =
+            (f32s(&format!("memory{k}.w"))?, f32s(&format!("memory{k}.b"))?, f32s(&format!("memory{k}.a"))?);
+        if (w.len(), b.len(), a.len()) != (n_visible * n_hidden, n_visible, n_hidden) {
+            return Err(broken("the optimiser's memory has another size".into()));
+        }
+        let mut moments = Moments::zeros(n_visible, n_hidden);
+        moments.w.copy_from_rows(&w);
+        (moments.b, moments.a) = (b, a);
+        Ok(Some(moments))
+    };
+    let mut names = tensors.names();
+    names.sort_unstable();
+    let mut phase = PhaseState::default();
+    for name in names {
+        if let Some(short) = name.strip_prefix("words.") {
+            let words = bytes_of(name)?.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
+            phase.words.push((short.into(), words));
+        } else if let Some(short) = name.strip_prefix("numbers.") {
+            phase.numbers.push((short.into(), f64s(name)?));
+        }
+    }
+    let lambda = f64s("lambda")?;
+    if lambda.len() != n_hidden {
+        return Err(broken("the offsets have another size".into()));
+    }
+    let state = TrainerState {
+        rbm,
+        lambda,
+        n_steps: facts.n_steps,
+        memory: [memory(0)?, memory(1)?],
+        phase,
+        epoch: facts.epoch,
+        update: facts.update,
+        gradient_norm: f64::from_bits(facts.gradient_norm),
+    };
+    Ok((state, facts.run))
+}

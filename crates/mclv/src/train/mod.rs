@@ -1,18 +1,18 @@
 //! Train a model: minibatches, optimiser, schedule, watching, checkpoints.
 
-// mod checkpoint;
-// mod guard;
-// mod monitor;
+mod checkpoint;
+mod guard;
+mod monitor;
 mod optimizer;
-// mod run;
+mod run;
 mod schedule;
 mod settings;
 mod trainer;
 
-// pub use guard::Warning;
-// pub use monitor::Metrics;
+pub use guard::Warning;
+pub use monitor::Metrics;
 pub use optimizer::Optimizer;
-// pub use run::{Listener, Outcome, Run, RunInput};
+pub use run::{Checkpoints, Listener, Outcome, Run, RunInput};
 pub use schedule::Schedule;
 pub use settings::TrainSettings;
 pub use trainer::Trainer;

@@ -1,1 +1,163 @@
-//! x
+//! Evaluate a model in training, within a budget that does not depend on the clock.
+
+use super::settings::TrainSettings;
+use crate::Result;
+use crate::data::Rows;
+use crate::gradient::{Gradient, TourInfo};
+use crate::likelihood::average_log_likelihood;
+use crate::model::Rbm;
+use crate::partition::{self, AisSettings, ExactSettings, LogZ, base_bias, nominal_seconds};
+use crate::progress::Progress;
+use serde::{Deserialize, Serialize};
+
+/// Share of the training time that evaluations may take.
+const BUDGET: f64 = 0.05;
+/// Rows on which the training likelihood is watched; the final one is over all rows.
+const WATCHED_ROWS: usize = 5000;
+/// Rows on which pseudo-likelihood, reconstruction and unit statistics are computed.
+const PROBED_ROWS: usize = 500;
+/// Seconds that a final exact evaluation may take on a nominal machine.
+const FINAL_SECONDS: f64 = 5.0;
+/// Seconds per Gibbs step and visible unit on a nominal machine.
+const NOMINAL_STEP: f64 = 2e-9;
+
+/// What is known of a run after an epoch. Likelihoods are in nats per row.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Metrics {
+    /// Epochs finished.
+    pub epoch: usize,
+    /// Hidden units.
+    pub n_hidden: usize,
+    /// Learning rate at the end of the epoch.
+    pub learning_rate: f64,
+    /// Norm of the last gradient.
+    pub gradient_norm: f64,
+    /// Root mean square of the weights.
+    pub weight_rms: f64,
+    /// `log Z`, if the epoch was evaluated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log_z: Option<LogZ>,
+    /// Mean log-likelihood of training rows (5,000 of them until the end).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train_log_likelihood: Option<f64>,
+    /// Mean log-likelihood of the validation rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_log_likelihood: Option<f64>,
+    /// Mean pseudo-log-likelihood of 500 training rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pseudo_log_likelihood: Option<f64>,
+    /// Mean squared reconstruction error of 500 training rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconstruction_error: Option<f64>,
+    /// Hidden units that are on for every one of 500 rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_saturated: Option<usize>,
+    /// Hidden units that are off for every one of 500 rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_dead: Option<usize>,
+    /// Share of hidden bits of persistent chains that changed over the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub chains_moved: Option<f64>,
+    /// What happened to tours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tours: Option<TourInfo>,
+    /// Seconds of training and evaluation so far.
+    pub seconds: f64,
+}
+
+/// How and when to evaluate.
+pub(super) struct Monitor {
+    watched: Rows,
+    probed: Rows,
+    base: Vec<f32>,
+    exact: bool,
+    every: usize,
+}
+
+impl Monitor {
+    pub(super) fn new(settings: &TrainSettings, train: &Rows) -> Self {
+        let (n_visible, n_hidden) = (train.n_columns(), settings.n_hidden);
+        let k = match &settings.gradient {
+            Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => *k,
+            Gradient::Lvs(lvs) => 2 * lvs.k.limit().min(10) as usize,
+            Gradient::Exact => 1000,
+        };
+        let epoch_seconds = train.n_rows() as f64 * n_visible as f64 * NOMINAL_STEP * k as f64;
+        let per_evaluation = |seconds: f64| (seconds / (BUDGET * epoch_seconds)).ceil().max(1.0) as usize;
+        let exact_every = per_evaluation(nominal_seconds(n_visible, n_hidden));
+        let exact = exact_every <= (settings.epochs / 20).max(1);
+        let every = match (settings.eval_every, exact) {
+            (0, true) => exact_every.max(settings.epochs / 100).max(1),
+            (0, false) => {
+                per_evaluation(ais_steps() * n_visible as f64 * NOMINAL_STEP).max(settings.epochs / 100)
+            }
+            (n, _) => n,
+        };
+        let first = |n: usize| train.select(&(0..n.min(train.n_rows())).collect::<Vec<_>>());
+        Self {
+            watched: first(WATCHED_ROWS),
+            probed: first(PROBED_ROWS),
+            base: base_bias(&train.column_means(), train.n_rows()),
+            exact,
+            every,
+        }
+    }
+
+    /// Whether to evaluate after `epoch` of `epochs`.
+    pub(super) fn is_due(&self, epoch: usize, epochs: usize) -> bool {
+        epoch == epochs || epoch.is_multiple_of(self.every)
+    }
+
+    /// Fill in what an evaluation measures.
+    pub(super) fn evaluate(
+        &self,
+        rbm: &Rbm,
+        train: &Rows,
+        validation: Option<&Rows>,
+        last: bool,
+        seed: u64,
+        metrics: &mut Metrics,
+        progress: &dyn Progress,
+    ) -> Result<()> {
+        let affordable = nominal_seconds(rbm.n_visible(), rbm.n_hidden()) <= FINAL_SECONDS;
+        let log_z = if self.exact || (last && affordable) {
+            partition::exact(rbm, &ExactSettings { time_limit: f64::INFINITY }, progress)?
+        } else {
+            let settings = AisSettings {
+                n_chains: AIS_CHAINS * if last { 4 } else { 1 },
+                n_betas: AIS_BETAS * if last { 10 } else { 1 },
+                base_bias: Some(self.base.clone()),
+                seed: seed ^ metrics.epoch as u64,
+            };
+            partition::ais(rbm, &settings, progress)?
+        };
+        let rows = if last { train } else { &self.watched };
+        metrics.train_log_likelihood = Some(average_log_likelihood(rbm, rows, &log_z)?.mean);
+        if let Some(rows) = validation {
+            metrics.validation_log_likelihood = Some(average_log_likelihood(rbm, rows, &log_z)?.mean);
+        }
+        let pseudo = rbm.pseudo_log_likelihood(&self.probed)?;
+        metrics.pseudo_log_likelihood = Some(pseudo.iter().sum::<f64>() / pseudo.len() as f64);
+        metrics.reconstruction_error = Some(rbm.reconstruction_error(&self.probed)?);
+        let means = rbm.mean_h_from_v(&self.probed)?;
+        let all = |on: bool| {
+            (0..rbm.n_hidden())
+                .filter(|&j| {
+                    (0..means.n_rows())
+                        .all(|r| (means.row(r)[j] > 0.99) == on && (means.row(r)[j] < 0.01) != on)
+                })
+                .count()
+        };
+        metrics.n_saturated = Some(all(true));
+        metrics.n_dead = Some(all(false));
+        metrics.log_z = Some(log_z);
+        Ok(())
+    }
+}
+
+const AIS_CHAINS: usize = 64;
+const AIS_BETAS: usize = 300;
+
+fn ais_steps() -> f64 {
+    (AIS_CHAINS * AIS_BETAS) as f64
+}

@@ -1,1 +1,439 @@
-//! x
+//! Train in a run folder: data, updates, evaluations, checkpoints, and going on after an interruption.
+//!
+//! ```text
+//! RUN/config.toml               the resolved settings: the truth about the run
+//! RUN/metrics.jsonl             a line for each epoch
+//! RUN/checkpoints/latest.…      everything needed to go on, bit for bit
+//! RUN/model.safetensors         the model at the end
+//! RUN/best.safetensors          the model with the best validation likelihood
+//! ```
+
+use super::checkpoint;
+use super::guard::{self, Warning};
+use super::monitor::{Metrics, Monitor};
+use super::settings::TrainSettings;
+use super::trainer::{Trainer, TrainerState};
+use crate::data::{self, Binarize, DataSpec, Dataset, Rows, Split};
+use crate::file::{ModelFile, Provenance, write_atomically};
+use crate::gradient::{Gradient, Unfinished};
+use crate::model::Rbm;
+use crate::progress::Progress;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// What a run is made from: the content of `config.toml`.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct RunInput {
+    /// The data; the splits are chosen by the run.
+    pub data: DataSpec,
+    /// How to train.
+    pub train: TrainSettings,
+}
+
+impl RunInput {
+    /// Parse TOML; a key that is not known is refused, with the nearest known one.
+    ///
+    /// # Errors
+    /// If the text is not valid TOML or does not describe a run.
+    pub fn from_toml(text: &str, path: &Path) -> Result<Self> {
+        toml::from_str(text).map_err(|e| {
+            let problem = match suggestion(e.message()) {
+                Some(known) => format!("{} — did you mean `{known}`?", e.message()),
+                None => e.message().to_owned(),
+            };
+            let line = e.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
+            match line {
+                Some(line) => Error::malformed_at(path, format!("line {line}"), problem),
+                None => Error::malformed(path, problem),
+            }
+        })
+    }
+
+    /// As TOML.
+    pub fn to_toml(&self) -> String {
+        toml::to_string_pretty(self).expect("settings are plain TOML")
+    }
+}
+
+/// The nearest of the fields that serde expected instead of an unknown one.
+fn suggestion(message: &str) -> Option<String> {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = message.starts_with("unknown field").then(|| quoted.next())??;
+    let distance = |known: &&str| strsim::damerau_levenshtein(unknown, known);
+    quoted.min_by_key(distance).filter(|known| distance(known) <= unknown.len() / 2).map(str::to_owned)
+}
+
+/// Who is told how a run goes.
+pub trait Listener: Progress {
+    /// An epoch is finished.
+    fn epoch(&self, metrics: &Metrics);
+    /// Something should be said.
+    fn warning(&self, warning: &Warning);
+}
+
+/// How a run ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// All epochs done, or stopped early for lack of progress.
+    Finished {
+        /// The last metrics.
+        metrics: Box<Metrics>,
+        /// The epoch with the best validation likelihood, and that likelihood.
+        best: Option<(usize, f64)>,
+        /// Whether patience ran out.
+        early: bool,
+    },
+    /// A parameter became NaN; the model of the epoch before is kept.
+    Diverged(Warning),
+    /// Stopped by the listener; the checkpoint is ready to go on from.
+    Interrupted {
+        /// Epochs finished.
+        epochs: usize,
+    },
+}
+
+/// What a run remembers beside the trainer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progressed {
+    /// Length of `metrics.jsonl` that belongs to this state.
+    metrics_bytes: u64,
+    /// Best validation likelihood as bits, and its epoch.
+    best: Option<(usize, u64)>,
+    /// Evaluations since then.
+    since_best: usize,
+    /// Training likelihood and reconstruction error of the best and of the last evaluation, as bits.
+    best_train: Option<[u64; 2]>,
+    /// Seconds spent before.
+    seconds: f64,
+}
+
+/// When checkpoints are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checkpoints {
+    /// Epochs between two.
+    pub every_epochs: usize,
+    /// Minutes after which one is written in any case.
+    pub every_minutes: f64,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self { every_epochs: 10, every_minutes: 5.0 }
+    }
+}
+
+/// A run in its folder.
+pub struct Run {
+    folder: PathBuf,
+    input: RunInput,
+    train: Dataset,
+    /// The grey values behind the training rows, where bits are redrawn in each epoch.
+    grey: Option<Rows>,
+    validation: Option<Dataset>,
+    trainer: Trainer,
+    progressed: Progressed,
+    begun: Instant,
+}
+
+impl Run {
+    /// Begin a run in a new folder.
+    ///
+    /// # Errors
+    /// If the folder holds a run already, or data and settings do not go together.
+    pub fn create(folder: &Path, mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
+        input.train.check()?;
+        if config_path(folder).exists() {
+            return Err(Error::InvalidSetting {
+                name: "run folder",
+                value: folder.display().to_string(),
+                cure: "it holds a run already: go on with --resume, or choose another folder",
+            });
+        }
+        let (train, grey, validation) = load_data(&input, progress)?;
+        input.train = input.train.resolved(train.n_rows());
+        let trainer = Trainer::new(input.train.clone(), &train.rows, None)?;
+        let checkpoints = folder.join("checkpoints");
+        std::fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
+        let run = Self {
+            folder: folder.into(),
+            input,
+            train,
+            grey,
+            validation,
+            trainer,
+            progressed: Progressed::default(),
+            begun: Instant::now(),
+        };
+        write_atomically(&run.folder.join("metrics.jsonl"), b"")?;
+        run.save_checkpoint()?;
+        // Last: a folder with a config has all it needs to go on.
+        write_atomically(&config_path(folder), run.input.to_toml().as_bytes())?;
+        Ok(run)
+    }
+
+    /// Go on with the run in a folder, exactly where its last checkpoint is.
+    ///
+    /// # Errors
+    /// If the folder holds no run, or the run is damaged.
+    pub fn resume(folder: &Path, progress: &dyn Progress) -> Result<Self> {
+        let config = config_path(folder);
+        let text = std::fs::read_to_string(&config).map_err(Error::io("read", &config))?;
+        let input = RunInput::from_toml(&text, &config)?;
+        let (train, grey, validation) = load_data(&input, progress)?;
+        let (state, progressed) = checkpoint::load(&checkpoint_path(folder))?;
+        let mut trainer = Trainer::new(input.train.clone(), &train.rows, None)?;
+        if (state.rbm.n_visible(), state.rbm.n_hidden()) != (train.n_columns(), input.train.n_hidden) {
+            let (expected, got) = (train.n_columns(), state.rbm.n_visible());
+            return Err(Error::ShapeMismatch {
+                what: "visible units of the checkpoint".into(),
+                expected,
+                got,
+            });
+        }
+        trainer.restore(state)?;
+        let metrics = folder.join("metrics.jsonl");
+        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&metrics);
+        file.and_then(|f| f.set_len(progressed.metrics_bytes)).map_err(Error::io("write", &metrics))?;
+        Ok(Self {
+            folder: folder.into(),
+            input,
+            train,
+            grey,
+            validation,
+            trainer,
+            progressed,
+            begun: Instant::now(),
+        })
+    }
+
+    /// The settings.
+    pub fn input(&self) -> &RunInput {
+        &self.input
+    }
+
+    /// The training rows.
+    pub fn train_data(&self) -> &Dataset {
+        &self.train
+    }
+
+    /// Train to the end, or until the listener says stop.
+    ///
+    /// # Errors
+    /// If a file cannot be written; the last checkpoint then still stands.
+    pub fn go(&mut self, checkpoints: Checkpoints, listener: &dyn Listener) -> Result<Outcome> {
+        let settings = self.input.train.clone();
+        let monitor = Monitor::new(&settings, &self.train.rows);
+        let mut last_checkpoint = Instant::now();
+        let mut last = Metrics::default();
+        while !self.trainer.is_finished() {
+            let good = self.trainer.state();
+            let redrawn = self.grey.as_ref().map(|grey| {
+                data::binarize(grey, Binarize::Bernoulli, settings.seed, self.trainer.epochs_done() as u64)
+            });
+            let rows = redrawn.as_ref().unwrap_or(&self.train.rows);
+            let learning_rate = self.trainer.learning_rate(rows);
+            match self.trainer.epoch(rows, &Quiet(listener)) {
+                Err(Error::Cancelled) => {
+                    self.save_checkpoint()?;
+                    return Ok(Outcome::Interrupted { epochs: self.trainer.epochs_done() });
+                }
+                other => other?,
+            }
+            let epoch = self.trainer.epochs_done();
+            if !is_finite(self.trainer.rbm()) {
+                return self.diverged(good, epoch, learning_rate, listener);
+            }
+            let mut metrics = self.describe(learning_rate);
+            let mut fallen = None;
+            let due = monitor.is_due(epoch, settings.epochs);
+            if due {
+                let last = epoch == settings.epochs;
+                let validation = self.validation.as_ref().map(|d| &d.rows);
+                let rbm = self.trainer.rbm();
+                match monitor.evaluate(
+                    rbm,
+                    &self.train.rows,
+                    validation,
+                    last,
+                    settings.seed,
+                    &mut metrics,
+                    &Quiet(listener),
+                ) {
+                    Err(Error::Cancelled) => {
+                        // The epoch and its evaluation are made again together.
+                        self.trainer.restore(good)?;
+                        self.save_checkpoint()?;
+                        return Ok(Outcome::Interrupted { epochs: epoch - 1 });
+                    }
+                    other => other?,
+                }
+                fallen = self.note_evaluation(&metrics)?;
+            }
+            metrics.seconds = self.progressed.seconds + self.begun.elapsed().as_secs_f64();
+            self.write_metrics(&metrics)?;
+            listener.epoch(&metrics);
+            for warning in guard::judge(&metrics, metrics.tours.as_ref(), fallen) {
+                listener.warning(&warning);
+            }
+            last = metrics;
+            if due && settings.patience > 0 && self.progressed.since_best >= settings.patience {
+                return self.finish(last, true);
+            }
+            let minutes = last_checkpoint.elapsed().as_secs_f64() / 60.0;
+            if epoch.is_multiple_of(checkpoints.every_epochs.max(1)) || minutes >= checkpoints.every_minutes {
+                self.save_checkpoint()?;
+                last_checkpoint = Instant::now();
+            }
+        }
+        self.finish(last, false)
+    }
+
+    fn describe(&mut self, learning_rate: f64) -> Metrics {
+        let weights = self.trainer.rbm().weights();
+        let squares: f64 = weights.iter().map(|&w| f64::from(w).powi(2)).sum();
+        Metrics {
+            epoch: self.trainer.epochs_done(),
+            n_hidden: self.trainer.rbm().n_hidden(),
+            learning_rate,
+            gradient_norm: self.trainer.gradient_norm(),
+            weight_rms: (squares / weights.len() as f64).sqrt(),
+            chains_moved: self.trainer.take_chains_moved(),
+            tours: self.trainer.take_tour_info(),
+            ..Metrics::default()
+        }
+    }
+
+    /// Keep the best model; tell how far the likelihood has fallen while the reconstruction improved.
+    fn note_evaluation(&mut self, metrics: &Metrics) -> Result<Option<f64>> {
+        let judged = metrics.validation_log_likelihood.or(metrics.train_log_likelihood);
+        let Some(value) = judged.filter(|v| v.is_finite()) else { return Ok(None) };
+        let now = [value, metrics.reconstruction_error.unwrap_or(f64::NAN)];
+        let best = self.progressed.best.map(|(_, bits)| f64::from_bits(bits));
+        if best.is_none_or(|best| value > best) {
+            self.progressed.best = Some((metrics.epoch, value.to_bits()));
+            self.progressed.best_train = Some(now.map(f64::to_bits));
+            self.progressed.since_best = 0;
+            self.model_file(self.trainer.rbm().clone(), metrics)
+                .save(self.folder.join("best.safetensors"))?;
+            return Ok(None);
+        }
+        self.progressed.since_best += 1;
+        let [then_value, then_error] = self.progressed.best_train.unwrap_or_default().map(f64::from_bits);
+        let noise = metrics.log_z.as_ref().map_or(0.0, |z| 3.0 * z.std_err);
+        let by = then_value - value;
+        Ok((by > 1.0 + noise && now[1] < then_error).then_some(by))
+    }
+
+    fn model_file(&self, rbm: Rbm, metrics: &Metrics) -> ModelFile {
+        let settings =
+            serde_json::json!({ "command": "train", "data": self.input.data, "train": self.input.train });
+        let history = serde_json::json!({
+            "epoch": metrics.epoch,
+            "log_z": metrics.log_z.as_ref().map(|z| serde_json::json!({
+                "value": z.value, "std_err": z.std_err, "method": z.method, "guarantee": z.guarantee })),
+            "train_log_likelihood": metrics.train_log_likelihood,
+            "validation_log_likelihood": metrics.validation_log_likelihood,
+            "best_epoch": self.progressed.best.map(|b| b.0),
+        });
+        let provenance = Provenance {
+            settings,
+            seed: Some(self.input.train.seed),
+            data: Some(self.train.provenance.clone()),
+            history,
+            ..Provenance::default()
+        };
+        ModelFile { rbm, provenance }
+    }
+
+    fn finish(&mut self, metrics: Metrics, early: bool) -> Result<Outcome> {
+        let metrics = if metrics.epoch == 0 { self.read_last_metrics()? } else { metrics };
+        self.model_file(self.trainer.rbm().clone(), &metrics).save(self.folder.join("model.safetensors"))?;
+        self.save_checkpoint()?;
+        let best = self.progressed.best.map(|(epoch, bits)| (epoch, f64::from_bits(bits)));
+        Ok(Outcome::Finished { metrics: Box::new(metrics), best, early })
+    }
+
+    fn diverged(
+        &mut self,
+        good: TrainerState,
+        epoch: usize,
+        learning_rate: f64,
+        listener: &dyn Listener,
+    ) -> Result<Outcome> {
+        let drops_tours =
+            matches!(&self.input.train.gradient, Gradient::Lvs(l) if l.unfinished == Unfinished::Drop);
+        let warning = Warning::Diverged { epoch, learning_rate, drops_tours };
+        listener.warning(&warning);
+        self.trainer.restore(good)?;
+        let metrics = Metrics { epoch: epoch - 1, ..Metrics::default() };
+        self.model_file(self.trainer.rbm().clone(), &metrics).save(self.folder.join("model.safetensors"))?;
+        Ok(Outcome::Diverged(warning))
+    }
+
+    fn write_metrics(&mut self, metrics: &Metrics) -> Result<()> {
+        let path = self.folder.join("metrics.jsonl");
+        let line = format!("{}\n", serde_json::to_string(metrics).expect("metrics are plain JSON"));
+        let mut file =
+            std::fs::OpenOptions::new().append(true).open(&path).map_err(Error::io("write", &path))?;
+        file.write_all(line.as_bytes()).map_err(Error::io("write", &path))?;
+        self.progressed.metrics_bytes += line.len() as u64;
+        Ok(())
+    }
+
+    fn read_last_metrics(&self) -> Result<Metrics> {
+        let path = self.folder.join("metrics.jsonl");
+        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let last = text.lines().last().map(serde_json::from_str);
+        Ok(last.and_then(|m| m.ok()).unwrap_or_default())
+    }
+
+    fn save_checkpoint(&self) -> Result<()> {
+        let mut progressed = self.progressed.clone();
+        progressed.seconds += self.begun.elapsed().as_secs_f64();
+        checkpoint::save(&checkpoint_path(&self.folder), &self.trainer.state(), &progressed)
+    }
+}
+
+fn config_path(folder: &Path) -> PathBuf {
+    folder.join("config.toml")
+}
+
+fn checkpoint_path(folder: &Path) -> PathBuf {
+    folder.join("checkpoints").join("latest.safetensors")
+}
+
+/// Training rows, the grey values behind them if they are to be redrawn, and validation rows where the data have some of
+/// their own.
+fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<(Dataset, Option<Rows>, Option<Dataset>)> {
+    let load = |split: Split, binarize: Binarize| {
+        data::load(&DataSpec { split, binarize, ..input.data.clone() }, progress)
+    };
+    let train = load(Split::Train, input.data.binarize)?;
+    let redraw = input.train.redraw_bits && input.data.binarize == Binarize::Bernoulli;
+    let grey = if redraw { Some(load(Split::Train, Binarize::Grey)?.rows) } else { None };
+    let validation = load(Split::Validation, input.data.binarize)?;
+    let same = validation.rows == train.rows;
+    Ok((train, grey, (!same).then_some(validation)))
+}
+
+fn is_finite(rbm: &Rbm) -> bool {
+    let finite = |x: &[f32]| x.iter().all(|x| x.is_finite());
+    finite(&rbm.weights()) && finite(rbm.visible_bias()) && finite(rbm.hidden_bias())
+}
+
+/// Passes on the wish to stop, and reports of training, but not those of evaluations.
+struct Quiet<'a>(&'a dyn Listener);
+
+impl Progress for Quiet<'_> {
+    fn report(&self, done: u64, total: u64) {
+        self.0.report(done, total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}

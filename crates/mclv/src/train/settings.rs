@@ -21,7 +21,7 @@ pub struct TrainSettings {
     pub n_hidden: usize,
     /// How the model begins.
     pub init: Init,
-    /// Passes over the data.
+    /// Passes over the data; 0: 100, or as many as make 10,000 updates.
     pub epochs: usize,
     /// Rows per update.
     pub batch_size: usize,
@@ -63,9 +63,9 @@ impl Default for TrainSettings {
     /// The best we know: centred persistent chains, a rate that falls to zero.
     fn default() -> Self {
         Self {
-            n_hidden: 32,
+            n_hidden: 25,
             init: Init::Data,
-            epochs: 100,
+            epochs: 0,
             batch_size: 128,
             drop_last: false,
             learning_rate: 0.4,
@@ -115,6 +115,7 @@ impl TrainSettings {
         };
         Self {
             init: Init::Paper,
+            epochs: 100,
             drop_last: true,
             learning_rate: 0.1,
             schedule: Schedule::Plateau,
@@ -129,6 +130,14 @@ impl TrainSettings {
     /// LVS as the paper has it, cut after `k` steps.
     pub fn paper_lvs(k: u32) -> Self {
         Self::paper(Gradient::Lvs(Lvs { k: TourLength::Steps(k), starts: Starts::Fresh, ..Lvs::default() }))
+    }
+
+    /// The same with the number of epochs decided for `n_rows` rows.
+    pub fn resolved(mut self, n_rows: usize) -> Self {
+        if self.epochs == 0 {
+            self.epochs = 10_000usize.div_ceil(n_rows.div_ceil(self.batch_size.max(1)).max(1)).max(100);
+        }
+        self
     }
 
     /// Whether the settings make sense.

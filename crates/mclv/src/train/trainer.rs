@@ -82,6 +82,7 @@ impl Trainer {
         weights: Option<Vec<f32>>,
     ) -> Result<Self> {
         settings.check()?;
+        let settings = settings.resolved(data.n_rows());
         rbm.check_width(data.n_columns())?;
         if data.n_rows() == 0 {
             return Err(Error::Empty { what: "the training data".into(), cure: "give at least one row" });
@@ -159,6 +160,11 @@ impl Trainer {
     /// What happened to tours since the last call, if the estimator has tours.
     pub fn take_tour_info(&mut self) -> Option<TourInfo> {
         self.phase.take_tour_info()
+    }
+
+    /// Share of the hidden bits of persistent chains that changed since the last call, if there are chains.
+    pub fn take_chains_moved(&mut self) -> Option<f64> {
+        self.phase.take_chains_moved()
     }
 
     fn n_updates(&self, data: &Rows) -> usize {

@@ -205,7 +205,7 @@ pub(crate) struct TrainArgs {
     /// Epochs between two stopping sets [default: 1]
     #[arg(long, value_name = "EPOCHS", help_heading = "Gradient")]
     pub(crate) redraw_every: Option<usize>,
-    /// Make the start table anew when the effective sample size (or acceptance) falls below this share [default: 0.5]
+    /// Make the start table anew when the effective sample size (or acceptance) falls below this share [default: 0.2]
     #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
     pub(crate) min_ess: Option<f64>,
     /// Grow the stopping set until this share of tours returns [default: 0, do not]

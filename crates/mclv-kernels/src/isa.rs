@@ -27,10 +27,14 @@ impl Isa {
         Self(Kind::Portable)
     }
 
-    /// AVX2 with FMA, where the CPU has them.
+    /// AVX2 with FMA (and the bit instructions that always come along), where the CPU has them.
     pub fn avx2() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
-        if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+        if is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("popcnt")
+        {
             return Some(Self(Kind::Avx2));
         }
         None
@@ -86,11 +90,11 @@ macro_rules! kernels {
                 $crate::isa::Kind::Portable => $generic::<$crate::arch::portable::Portable>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Kind::Avx2 => {
-                    #[target_feature(enable = "avx2,fma")]
+                    #[target_feature(enable = "avx2,fma,bmi1,popcnt")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
                         $generic::<$crate::arch::avx2::Avx2>($($arg),*)
                     }
-                    // SAFETY: an `Isa` of this kind exists only where the CPU has AVX2 and FMA.
+                    // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
                     unsafe { build($($arg),*) }
                 }
             }

@@ -112,51 +112,96 @@ pub struct Scratch {
     /// Where each state's list ends.
     ends: Vec<usize>,
     index: Vec<u32>,
-    /// Beside `index` for real states, empty for bits.
+    /// Beside `index` for real states; not used for bits.
     value: Vec<f32>,
+    kind: ListKind,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum ListKind {
+    /// `index` names the ones.
+    #[default]
+    Ones,
+    /// `index` and `value` name the non-zeros.
+    Sparse,
+    /// `value` has every unit.
+    Dense,
+}
+
+/// One state, as the kernels add it up.
+#[derive(Clone, Copy)]
+enum List<'a> {
+    Ones(&'a [u32]),
+    Sparse(&'a [u32], &'a [f32]),
+    Dense(&'a [f32]),
 }
 
 impl Scratch {
+    #[inline(always)]
     fn list(&mut self, states: States<'_>, n_units: usize) {
         self.ends.clear();
-        self.value.clear();
-        let mut n = 0;
         match states {
             States::Bits(words) => {
-                let per_row = words_for(n_units);
+                self.kind = ListKind::Ones;
                 // A word's list is written eight at a time, past its end, and cut there.
                 let most = words.iter().map(|w| w.count_ones() as usize).sum::<usize>() + 64;
                 if self.index.len() < most {
                     self.index.resize(most, 0);
                 }
-                for row in words.chunks_exact(per_row) {
+                let mut n = 0;
+                for row in words.chunks_exact(words_for(n_units)) {
                     for (k, &word) in row.iter().enumerate() {
                         n += list_word(word, k as u32 * 64, &mut self.index[n..]);
                     }
                     self.ends.push(n);
                 }
             }
-            States::Reals(values) => {
-                self.index.clear();
-                for row in values.chunks_exact(n_units) {
-                    for (i, &x) in row.iter().enumerate() {
-                        if x != 0.0 {
-                            self.index.push(i as u32);
-                            self.value.push(x);
-                        }
-                    }
-                    self.ends.push(self.index.len());
-                }
+            States::Reals(values) => self.list_reals(values, n_units),
+        }
+    }
+
+    #[inline(always)]
+    fn list_reals(&mut self, values: &[f32], n_units: usize) {
+        let n_zeros: usize = values.iter().map(|&x| usize::from(x == 0.0)).sum();
+        if 2 * n_zeros < values.len() {
+            // Mostly non-zero: a zero more to add costs less than a list.
+            self.kind = ListKind::Dense;
+            self.value.clear();
+            self.value.extend_from_slice(values);
+            self.ends.extend((1..=values.len() / n_units).map(|r| r * n_units));
+            return;
+        }
+        self.kind = ListKind::Sparse;
+        let most = values.len() - n_zeros + 1;
+        if self.index.len() < most {
+            self.index.resize(most, 0);
+        }
+        if self.value.len() < most {
+            self.value.resize(most, 0.0);
+        }
+        let mut n = 0;
+        for row in values.chunks_exact(n_units) {
+            for (i, &x) in row.iter().enumerate() {
+                // Written always, kept if not zero: no branch to mispredict.
+                self.index[n] = i as u32;
+                self.value[n] = x;
+                n += usize::from(x != 0.0);
             }
+            self.ends.push(n);
         }
     }
 
     /// The lists, a row each.
-    fn rows(&self) -> impl Iterator<Item = (&[u32], &[f32])> {
+    #[inline(always)]
+    fn rows(&self) -> impl Iterator<Item = List<'_>> {
         let mut from = 0;
         self.ends.iter().map(move |&to| {
             let range = std::mem::replace(&mut from, to)..to;
-            (&self.index[range.clone()], self.value.get(range).unwrap_or(&[]))
+            match self.kind {
+                ListKind::Ones => List::Ones(&self.index[range]),
+                ListKind::Sparse => List::Sparse(&self.index[range.clone()], &self.value[range]),
+                ListKind::Dense => List::Dense(&self.value[range]),
+            }
         })
     }
 }
@@ -173,8 +218,8 @@ pub struct Columns {
 enum ColumnKind {
     /// Packed, `words_for(n_rows)` words a unit.
     Bits(Vec<u64>),
-    /// The non-zero values of unit `i` are `entries[ends[i − 1] .. ends[i]]`, as (state, value).
-    Reals { ends: Vec<usize>, entries: Vec<(u32, f32)> },
+    /// `n_rows` values a unit.
+    Reals(Vec<f32>),
 }
 
 impl Columns {
@@ -186,30 +231,7 @@ impl Columns {
         let n_rows = states.n_rows(n_units);
         let kind = match states {
             States::Bits(words) => ColumnKind::Bits(transpose_bits(words, n_rows, n_units)),
-            States::Reals(values) => {
-                let mut ends = vec![0; n_units];
-                for row in values.chunks_exact(n_units) {
-                    for (end, &x) in ends.iter_mut().zip(row) {
-                        *end += usize::from(x != 0.0);
-                    }
-                }
-                let mut total = 0;
-                for end in &mut ends {
-                    // For now where the column begins; filling it moves the mark to its end.
-                    let n = std::mem::replace(end, total);
-                    total += n;
-                }
-                let mut entries = vec![(0, 0.0); total];
-                for (r, row) in values.chunks_exact(n_units).enumerate() {
-                    for (end, &x) in ends.iter_mut().zip(row) {
-                        if x != 0.0 {
-                            entries[*end] = (r as u32, x);
-                            *end += 1;
-                        }
-                    }
-                }
-                ColumnKind::Reals { ends, entries }
-            }
+            States::Reals(values) => ColumnKind::Reals(transpose_reals(values, n_rows, n_units)),
         };
         Self { n_rows, n_units, kind }
     }
@@ -226,16 +248,14 @@ impl Columns {
                 let count = |column: &[u64]| column.iter().map(|w| w.count_ones()).sum::<u32>() as f32;
                 words.chunks_exact(words_for(self.n_rows)).map(count).collect()
             }
-            ColumnKind::Reals { ends, entries } => {
-                let mut from = 0;
-                let sum =
-                    |&to: &usize| entries[std::mem::replace(&mut from, to)..to].iter().map(|e| e.1).sum();
-                ends.iter().map(sum).collect()
+            ColumnKind::Reals(values) => {
+                values.chunks_exact(self.n_rows).map(|column| column.iter().sum()).collect()
             }
         }
     }
 
     /// List the states of each unit of a range.
+    #[inline(always)]
     fn list(&self, units: std::ops::Range<usize>, scratch: &mut Scratch) {
         assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
         match &self.kind {
@@ -243,18 +263,31 @@ impl Columns {
                 let per_unit = words_for(self.n_rows);
                 scratch.list(States::Bits(&words[units.start * per_unit..units.end * per_unit]), self.n_rows);
             }
-            ColumnKind::Reals { ends, entries } => {
-                scratch.ends.clear();
-                let first = units.start.checked_sub(1).map_or(0, |i| ends[i]);
-                scratch.ends.extend(ends[units.clone()].iter().map(|e| e - first));
-                let entries = &entries[first..units.end.checked_sub(1).map_or(0, |i| ends[i])];
-                scratch.index.clear();
-                scratch.index.extend(entries.iter().map(|e| e.0));
-                scratch.value.clear();
-                scratch.value.extend(entries.iter().map(|e| e.1));
+            ColumnKind::Reals(values) => {
+                scratch.list(
+                    States::Reals(&values[units.start * self.n_rows..units.end * self.n_rows]),
+                    self.n_rows,
+                );
             }
         }
     }
+}
+
+/// Row-major to column-major, in blocks that stay in cache.
+fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
+    const BLOCK: usize = 16;
+    let mut out = vec![0.0; values.len()];
+    for first_row in (0..n_rows).step_by(BLOCK) {
+        let rows = first_row..n_rows.min(first_row + BLOCK);
+        for first_column in (0..n_columns).step_by(BLOCK) {
+            for c in first_column..n_columns.min(first_column + BLOCK) {
+                for r in rows.clone() {
+                    out[c * n_rows + r] = values[r * n_columns + c];
+                }
+            }
+        }
+    }
+    out
 }
 
 /// `n_rows` packed rows of `n_bits` bits to `n_bits` packed rows of `n_rows` bits.
@@ -315,36 +348,54 @@ fn gather<S: Simd, const V: usize>(
     tile: &[Cell],
     width: usize,
     offset: usize,
-    (index, value): (&[u32], &[f32]),
+    list: List<'_>,
 ) -> [S::F32; V] {
-    // A piece as wide as its tile is the rule: rows are then whole chunks, with one bounds check each.
-    let (rows, _) = tile.as_chunks::<V>();
-    match (width == V, value.is_empty()) {
-        (true, true) => gather_rows::<S, V, false>(acc, |i| &rows[i], index, value),
-        (true, false) => gather_rows::<S, V, true>(acc, |i| &rows[i], index, value),
-        (false, true) => gather_rows::<S, V, false>(acc, |i| part(tile, i * width + offset), index, value),
-        (false, false) => gather_rows::<S, V, true>(acc, |i| part(tile, i * width + offset), index, value),
+    if width == V {
+        // The rule: rows are then whole chunks, with one bounds check each.
+        let (rows, _) = tile.as_chunks::<V>();
+        gather_rows::<S, V>(acc, |i| &rows[i], list)
+    } else {
+        gather_rows::<S, V>(
+            acc,
+            |i| tile[i * width + offset..].first_chunk().expect("a row of the tile"),
+            list,
+        )
     }
 }
 
 #[inline(always)]
-fn part<const V: usize>(tile: &[Cell], at: usize) -> &[Cell; V] {
-    tile[at..].first_chunk().expect("a row of the tile")
+fn gather_rows<'a, S: Simd, const V: usize>(
+    mut acc: [S::F32; V],
+    row: impl Fn(usize) -> &'a [Cell; V],
+    list: List<'_>,
+) -> [S::F32; V] {
+    match list {
+        List::Ones(index) => {
+            for &i in index {
+                for (a, cell) in acc.iter_mut().zip(row(i as usize)) {
+                    *a = a.add(S::F32::load(&cell.0));
+                }
+            }
+        }
+        List::Sparse(index, value) => {
+            for (&i, &x) in index.iter().zip(value) {
+                acc = add_row::<S, V>(acc, x, row(i as usize));
+            }
+        }
+        List::Dense(value) => {
+            for (i, &x) in value.iter().enumerate() {
+                acc = add_row::<S, V>(acc, x, row(i));
+            }
+        }
+    }
+    acc
 }
 
 #[inline(always)]
-fn gather_rows<'a, S: Simd, const V: usize, const WEIGHTED: bool>(
-    mut acc: [S::F32; V],
-    row: impl Fn(usize) -> &'a [Cell; V],
-    index: &[u32],
-    value: &[f32],
-) -> [S::F32; V] {
-    for (k, &i) in index.iter().enumerate() {
-        let x = S::F32::splat(if WEIGHTED { value[k] } else { 1.0 });
-        for (a, cell) in acc.iter_mut().zip(row(i as usize)) {
-            let w = S::F32::load(&cell.0);
-            *a = if WEIGHTED { x.mul_add(w, *a) } else { a.add(w) };
-        }
+fn add_row<S: Simd, const V: usize>(mut acc: [S::F32; V], x: f32, row: &[Cell; V]) -> [S::F32; V] {
+    let x = S::F32::splat(x);
+    for (a, cell) in acc.iter_mut().zip(row) {
+        *a = x.mul_add(S::F32::load(&cell.0), *a);
     }
     acc
 }
@@ -583,24 +634,26 @@ fn log_weights_generic<S: Simd>(
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
     scratch.list(states, affine.n_in());
-    for (out, (index, value)) in out.iter_mut().zip(scratch.rows()) {
-        let linear =
-            |k: usize| f64::from(bias_in[index[k] as usize]) * value.get(k).map_or(1.0, |&x| f64::from(x));
-        *out = (0..index.len()).map(linear).sum();
-    }
+    linear_terms(bias_in, scratch, out);
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
         for offset in 0..width {
             let bias = &affine.bias[t * TILE + offset].0;
             let (base, _) = bias.as_chunks::<4>();
-            for (out, (index, value)) in out.iter_mut().zip(scratch.rows()) {
+            for (out, list) in out.iter_mut().zip(scratch.rows()) {
                 let mut acc = [S::F64::widen(&base[0]), S::F64::widen(&base[1])];
-                for (k, &i) in index.iter().enumerate() {
-                    let (row, _) = tile[i as usize * width + offset].0.as_chunks::<4>();
-                    let x = S::F64::splat(value.get(k).map_or(1.0, |&x| f64::from(x)));
-                    acc = [
-                        x.mul_add(S::F64::widen(&row[0]), acc[0]),
-                        x.mul_add(S::F64::widen(&row[1]), acc[1]),
-                    ];
+                let mut add = |i: usize, x: f32| {
+                    let (row, _) = tile[i * width + offset].0.as_chunks::<4>();
+                    let x = S::F64::splat(f64::from(x));
+                    for (a, w) in acc.iter_mut().zip(row) {
+                        *a = x.mul_add(S::F64::widen(w), *a);
+                    }
+                };
+                match list {
+                    List::Ones(index) => index.iter().for_each(|&i| add(i as usize, 1.0)),
+                    List::Sparse(index, value) => {
+                        index.iter().zip(value).for_each(|(&i, &x)| add(i as usize, x))
+                    }
+                    List::Dense(value) => value.iter().enumerate().for_each(|(i, &x)| add(i, x)),
                 }
                 let mut lanes = [0.0; 4];
                 softplus(acc[0]).add(softplus(acc[1])).store(&mut lanes);
@@ -622,26 +675,35 @@ fn quick_log_weights_generic<S: Simd>(
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
     scratch.list(states, affine.n_in());
     linear_terms(bias_in, scratch, out);
-    run::<S, _>(affine, scratch, &mut SoftplusSum(out));
+    let mut products = vec![1.0; out.len()];
+    run::<S, _>(affine, scratch, &mut SoftplusSum { sums: out, products: &mut products });
+    out.iter_mut().zip(&products).for_each(|(out, p)| *out += p.ln());
 }
 
 /// `b_inᵀx` of each listed state.
 #[inline(always)]
 fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
-    for (out, (index, value)) in out.iter_mut().zip(scratch.rows()) {
-        let linear =
-            |k: usize| f64::from(bias_in[index[k] as usize]) * value.get(k).map_or(1.0, |&x| f64::from(x));
-        *out = (0..index.len()).map(linear).sum();
+    let b = |i: u32| f64::from(bias_in[i as usize]);
+    for (out, list) in out.iter_mut().zip(scratch.rows()) {
+        *out = match list {
+            List::Ones(index) => index.iter().map(|&i| b(i)).sum(),
+            List::Sparse(index, value) => index.iter().zip(value).map(|(&i, &x)| b(i) * f64::from(x)).sum(),
+            List::Dense(value) => bias_in.iter().zip(value).map(|(&b, &x)| f64::from(b) * f64::from(x)).sum(),
+        };
     }
 }
 
-/// Add `Σ softplus` of the inputs to a number for each state.
-struct SoftplusSum<'a>(&'a mut [f64]);
+/// Add `Σ softplus` of the inputs to a number for each state, up to a logarithm.
+struct SoftplusSum<'a> {
+    sums: &'a mut [f64],
+    /// `Π (1 + e^−|x|)` so far: at most 2 to the number of units.
+    products: &'a mut [f64],
+}
 
 impl<S: Simd> Sink<S> for SoftplusSum<'_> {
     #[inline(always)]
     fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, _tile: usize, _cell: usize) {
-        // Σ ln(1 + e^x) = Σ max(x, 0) + ln Π (1 + e^−|x|); eight factors of at most 2 cannot overflow.
+        // Σ ln(1 + e^x) = Σ max(x, 0) + ln Π (1 + e^−|x|).
         let (zero, one) = (S::F32::splat(0.0), S::F32::splat(1.0));
         let limit = S::F32::splat(-87.0);
         let (mut linear, mut product) = (zero, one);
@@ -653,9 +715,16 @@ impl<S: Simd> Sink<S> for SoftplusSum<'_> {
         let (mut sums, mut products) = ([0.0; 8], [0.0; 8]);
         linear.store(&mut sums);
         product.store(&mut products);
-        let sum: f64 = sums.iter().map(|&x| f64::from(x)).sum();
-        let product: f64 = products.iter().map(|&x| f64::from(x)).product();
-        self.0[row] += sum + product.ln();
+        let s = sums.map(f64::from);
+        let p = products.map(f64::from);
+        let sum = ((s[0] + s[1]) + (s[2] + s[3])) + ((s[4] + s[5]) + (s[6] + s[7]));
+        let product = ((p[0] * p[1]) * (p[2] * p[3])) * ((p[4] * p[5]) * (p[6] * p[7]));
+        self.sums[row] += sum;
+        self.products[row] *= product;
+        if self.products[row] > 1e200 {
+            self.sums[row] += self.products[row].ln();
+            self.products[row] = 1.0;
+        }
     }
 }
 

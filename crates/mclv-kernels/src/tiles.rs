@@ -77,9 +77,17 @@ impl Tiles {
 
     /// The matrix, row-major.
     pub fn to_rows(&self) -> Vec<f32> {
-        let mut values = Vec::with_capacity(self.n_rows * self.n_columns);
-        for r in 0..self.n_rows {
-            values.extend(self.row(r));
+        let n = self.n_columns;
+        let mut values = vec![0.0; self.n_rows * n];
+        for (t, (width, cells)) in self.tiles().enumerate() {
+            let first = t * TILE * CELL;
+            let n_here = (width * CELL).min(n - first);
+            for (r, row) in cells.chunks_exact(width).enumerate() {
+                let to = &mut values[r * n + first..][..n_here];
+                for (to, cell) in to.chunks_mut(CELL).zip(row) {
+                    to.copy_from_slice(&cell.0[..to.len()]);
+                }
+            }
         }
         values
     }

@@ -90,7 +90,7 @@ impl Default for Lvs {
             redraw_every: 1,
             unfinished: Unfinished::Carry,
             starts: Starts::Metropolis,
-            min_ess: 0.5,
+            min_ess: 0.2,
             statistics: Statistics::MeanHidden,
             visible: VisibleChain::Sampled,
             target_completion: 0.0,

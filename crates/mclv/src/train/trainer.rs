@@ -177,6 +177,13 @@ impl Trainer {
     /// # Errors
     /// [`Error::Cancelled`] if stopped; or what the estimator cannot do.
     pub fn epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
+        // On a worker thread from the start: handing each minibatch to the pool from outside costs more than its work.
+        let mut result = Ok(());
+        rayon::scope(|_| result = self.run_epoch(data, progress));
+        result
+    }
+
+    fn run_epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
         let n_updates = self.n_updates(data);
         if self.warming_up && self.epoch >= self.settings.warm_up_epochs {
             self.phase = self.settings.gradient.negative_phase();

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 #[serde(tag = "warning", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Warning {
-    /// A parameter became NaN or infinite.
+    /// A parameter became NaN, infinite or absurdly large.
     Diverged {
         /// The epoch in which it happened, from 1.
         epoch: usize,
@@ -62,7 +62,7 @@ impl std::fmt::Display for Warning {
             Self::Diverged { epoch, learning_rate, drops_tours } => {
                 write!(
                     f,
-                    "training diverged in epoch {epoch}: a parameter is NaN or infinite. The model of the epoch before is kept. "
+                    "training diverged in epoch {epoch}: a parameter is NaN, infinite or beyond 10⁶. The model of the epoch before is kept. "
                 )?;
                 if *drops_tours {
                     write!(

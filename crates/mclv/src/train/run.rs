@@ -235,7 +235,7 @@ impl Run {
                 data::binarize(grey, Binarize::Bernoulli, settings.seed, self.trainer.epochs_done() as u64)
             });
             let rows = redrawn.as_ref().unwrap_or(&self.train.rows);
-            let learning_rate = self.trainer.learning_rate(rows);
+            let learning_rate = self.trainer.learning_rate();
             match self.trainer.epoch(rows, &Quiet(listener)) {
                 Err(Error::Cancelled) => {
                     self.save_checkpoint()?;
@@ -244,7 +244,7 @@ impl Run {
                 other => other?,
             }
             let epoch = self.trainer.epochs_done();
-            if !is_finite(self.trainer.rbm()) {
+            if !is_sane(self.trainer.rbm()) {
                 return self.diverged(good, epoch, learning_rate, listener);
             }
             let mut metrics = self.describe(learning_rate);
@@ -420,9 +420,10 @@ fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<(Dataset, Opti
     Ok((train, grey, (!same).then_some(validation)))
 }
 
-fn is_finite(rbm: &Rbm) -> bool {
-    let finite = |x: &[f32]| x.iter().all(|x| x.is_finite());
-    finite(&rbm.weights()) && finite(rbm.visible_bias()) && finite(rbm.hidden_bias())
+/// No parameter is NaN, infinite, or so large that single precision has lost its meaning.
+fn is_sane(rbm: &Rbm) -> bool {
+    let sane = |x: &[f32]| x.iter().all(|x| x.abs() < 1e6);
+    sane(&rbm.weights()) && sane(rbm.visible_bias()) && sane(rbm.hidden_bias())
 }
 
 /// Passes on the wish to stop, and reports of training, but not those of evaluations.

@@ -146,10 +146,10 @@ impl Trainer {
         self.epoch >= self.settings.epochs
     }
 
-    /// The learning rate of the next update.
-    pub fn learning_rate(&self, data: &Rows) -> f64 {
+    /// The learning rate at the beginning of the current epoch.
+    pub fn learning_rate(&self) -> f64 {
         let s = &self.settings;
-        s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, self.n_updates(data))
+        s.schedule.rate(s.learning_rate, self.epoch, s.epochs, 0, 1)
     }
 
     /// Norm of the last gradient.

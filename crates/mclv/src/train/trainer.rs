@@ -193,12 +193,13 @@ impl Trainer {
         stream(self.settings.seed, Purpose::Shuffle, self.epoch as u64).reader().shuffle(&mut order);
         let batches: Vec<&[usize]> = order.chunks(self.settings.batch_size).take(n_updates).collect();
         let total = (self.settings.epochs * n_updates) as u64;
-        if self.update == 0 {
-            self.phase.begin_epoch(&self.rbm, data, self.step_at(0, n_updates))?;
-        }
         while self.update < n_updates {
             if progress.cancelled() {
                 return Err(Error::Cancelled);
+            }
+            // One with the first update: a stop falls before both or after both.
+            if self.update == 0 {
+                self.phase.begin_epoch(&self.rbm, data, self.step_at(0, n_updates))?;
             }
             self.make_update(data, batches[self.update], n_updates, progress)?;
             self.update += 1;

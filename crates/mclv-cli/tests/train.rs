@@ -1,0 +1,222 @@
+//! `mclv train` as people use it.
+
+mod support;
+
+use serde_json::Value;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+use support::{Sandbox, without_times};
+
+#[test]
+fn training_on_digits_needs_no_other_argument_and_raises_the_likelihood() {
+    let sandbox = Sandbox::new().with_model("start.safetensors", 25);
+    let text = sandbox.succeeds(&["train", "digits"]);
+    assert!(text.contains("runs/digits-1") && text.contains("mclv likelihood"), "{text}");
+    let mean = |model: &str| {
+        let result = sandbox.json(&["likelihood", model, "--data", "digits", "--split", "test"]);
+        result["likelihoods"][0]["mean"].as_f64().unwrap()
+    };
+    let (before, after) = (mean("start.safetensors"), mean("runs/digits-1/model.safetensors"));
+    assert!(after > before + 2.0, "{before} → {after}");
+    for file in ["config.toml", "metrics.jsonl", "best.safetensors", "checkpoints/latest.safetensors"] {
+        assert!(sandbox.path("runs/digits-1").join(file).is_file(), "{file}");
+    }
+    // The model knows what it was made from.
+    assert_eq!(
+        sandbox.json(&["likelihood", "runs/digits-1/model.safetensors"])["likelihoods"][0]["n_rows"],
+        1297
+    );
+    assert!(sandbox.succeeds(&["train", "digits", "--epochs", "1"]).contains("runs/digits-2"));
+}
+
+#[test]
+fn threads_instruction_sets_and_repetition_do_not_change_the_model() {
+    let sandbox = Sandbox::new();
+    let portable = Sandbox::new().with_variable("MCLV_ISA", "portable");
+    for gradient in ["cd", "pcd", "lvs", "exact"] {
+        let args = |out: &'static str, threads: &'static str| {
+            let mut args = vec![
+                "train",
+                "digits",
+                "--epochs",
+                "2",
+                "--hidden",
+                "6",
+                "--seed",
+                "5",
+                "--binarize",
+                "threshold=0.5",
+            ];
+            args.extend(["--threads", threads, "--output", out, "--gradient", gradient]);
+            args
+        };
+        let one = sandbox.json(&args("one", "1"));
+        let three = sandbox.json(&args("three", "3"));
+        portable.json(&args("one", "2"));
+        let model = |sandbox: &Sandbox, run: &str| sandbox.bytes(&format!("{run}/model.safetensors"));
+        assert!(model(&sandbox, "one") == model(&sandbox, "three"), "{gradient}");
+        assert!(model(&sandbox, "one") == model(&portable, "one"), "{gradient} on portable kernels");
+        assert_eq!(without_times(one)["metrics"], without_times(three)["metrics"]);
+        for run in ["one", "three"] {
+            std::fs::remove_dir_all(sandbox.path(run)).unwrap();
+        }
+        std::fs::remove_dir_all(portable.path("one")).unwrap();
+    }
+}
+
+#[test]
+fn a_config_file_gives_the_run_again() {
+    let sandbox = Sandbox::new();
+    sandbox.json(&[
+        "train",
+        "ising",
+        "--epochs",
+        "2",
+        "--hidden",
+        "4",
+        "--gradient",
+        "lvs",
+        "--k",
+        "3",
+        "--seed",
+        "9",
+        "-o",
+        "a",
+    ]);
+    sandbox.json(&["train", "--config", "a/config.toml", "-o", "b"]);
+    assert!(sandbox.bytes("a/model.safetensors") == sandbox.bytes("b/model.safetensors"));
+    assert!(sandbox.bytes("a/config.toml") == sandbox.bytes("b/config.toml"));
+}
+
+#[test]
+fn the_papers_preset_is_the_papers_protocol() {
+    let sandbox = Sandbox::new();
+    let run = |gradient: &str| {
+        sandbox.json(&[
+            "train",
+            "digits",
+            "--preset",
+            "paper",
+            "--gradient",
+            gradient,
+            "--epochs",
+            "1",
+            "--hidden",
+            "4",
+            "-o",
+            gradient,
+        ])["config"]["train"]
+            .clone()
+    };
+    let lvs = run("lvs");
+    assert_eq!(
+        (&lvs["warm-up-epochs"], &lvs["schedule"], &lvs["centred"]),
+        (&15.into(), &"plateau".into(), &false.into())
+    );
+    let gradient = &lvs["gradient"];
+    for (key, value) in
+        [("visible", "mean-field"), ("unfinished", "drop"), ("starts", "fresh"), ("statistics", "sampled")]
+    {
+        assert_eq!(gradient[key], value, "{gradient}");
+    }
+    assert_eq!(
+        (&gradient["n-tours"], &lvs["init"], &lvs["drop-last"]),
+        (&128.into(), &"paper".into(), &true.into())
+    );
+    assert_eq!(run("pcd")["gradient"]["n_chains"], 128);
+    assert_eq!(run("cd")["warm-up-epochs"], 0);
+}
+
+#[test]
+fn bad_settings_are_refused_with_the_flag_and_the_cure() {
+    let sandbox = Sandbox::new()
+        .with_file("typo.toml", "[train]\nlearning-rat = 0.1\n")
+        .with_file("broken.toml", "[train\n");
+    sandbox.refuses(
+        &["train", "--config", "typo.toml"],
+        &["typo.toml", "line 2", "did you mean `learning-rate`"],
+    );
+    sandbox.refuses(&["train", "--config", "broken.toml"], &["broken.toml"]);
+    sandbox.refuses(&["train", "--config", "missing.toml"], &["missing.toml"]);
+    sandbox.refuses(
+        &["train", "digits", "--gradient", "cd", "--chains", "5"],
+        &["--chains does not go with --gradient cd"],
+    );
+    sandbox.refuses(&["train", "digits", "--gradient", "pcd", "--k", "dynamic"], &["--gradient lvs"]);
+    sandbox
+        .refuses(&["train", "digits", "--gradient", "lvs", "--starts", "weighted"], &["carry", "metropolis"]);
+    sandbox.refuses(&["train", "digits", "--lr", "0"], &["learning-rate", "positive"]);
+    sandbox.refuses(&["train", "digits", "--redraw-bits"], &["--binarize bernoulli"]);
+    sandbox.refuses(&["train", "digits", "--optimizer", "adam", "--momentum", "0.9"], &["--momentum"]);
+    sandbox.refuses(&["train", "minst"], &["did you mean \"mnist\""]);
+    sandbox.refuses(&["train", "--resume", "nowhere"], &["nowhere"]);
+    sandbox.refuses_usage(&["train", "digits", "--schedule", "steep"], &["schedule", "plateau"]);
+    sandbox.refuses_usage(&["train", "digits", "--k", "none"], &["dynamic"]);
+}
+
+#[test]
+fn divergence_fails_with_advice_and_keeps_the_last_good_model() {
+    let sandbox = Sandbox::new();
+    let outcome = sandbox.run(&["train", "digits", "--lr", "1e30", "--epochs", "3", "-o", "run"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
+    assert!(
+        outcome.stderr.contains("diverged in epoch 1") && outcome.stderr.contains("smaller learning rate"),
+        "{}",
+        outcome.stderr
+    );
+    sandbox.succeeds(&["inspect", "run/model.safetensors"]);
+}
+
+/// Start a long run, send a signal once it has made some progress, and wait.
+#[cfg(unix)]
+fn stop(sandbox: &Sandbox, args: &[&str], signal: &str) -> Option<i32> {
+    let mut process = sandbox.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let metrics = sandbox.path("run/metrics.jsonl");
+    let begun = Instant::now();
+    while std::fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < 25 {
+        assert!(begun.elapsed() < Duration::from_secs(60), "no progress");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    let kill = format!("kill -{signal} {}", process.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+    process.wait().unwrap().code()
+}
+
+#[cfg(unix)]
+#[test]
+fn interrupted_and_killed_runs_go_on_to_the_same_model() {
+    let sandbox = Sandbox::new();
+    let args = |out: &'static str| {
+        [
+            "train",
+            "digits",
+            "--hidden",
+            "6",
+            "--epochs",
+            "1500",
+            "--seed",
+            "2",
+            "--eval-every",
+            "500",
+            "-o",
+            out,
+        ]
+    };
+    sandbox.json(&args("whole"));
+    let same = |sandbox: &Sandbox| {
+        sandbox.succeeds(&["train", "--resume", "run"]);
+        assert!(sandbox.bytes("run/model.safetensors") == sandbox.bytes("whole/model.safetensors"));
+        let lines = |run: &str| -> Vec<Value> {
+            let text = String::from_utf8(sandbox.bytes(&format!("{run}/metrics.jsonl"))).unwrap();
+            text.lines().map(|line| without_times(serde_json::from_str(line).unwrap())).collect()
+        };
+        assert_eq!(lines("run"), lines("whole"));
+        std::fs::remove_dir_all(sandbox.path("run")).unwrap();
+    };
+    for signal in ["INT", "TERM"] {
+        assert_eq!(stop(&sandbox, &args("run"), signal), Some(130), "{signal}");
+        same(&sandbox);
+    }
+    assert_eq!(stop(&sandbox, &args("run"), "KILL"), None);
+    same(&sandbox);
+}

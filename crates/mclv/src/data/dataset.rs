@@ -89,6 +89,9 @@ pub struct DataProvenance {
     pub n_rows: usize,
     /// Values per row.
     pub n_columns: usize,
+    /// Height and width, if rows are pictures.
+    #[serde(default)]
+    pub image_shape: Option<(usize, usize)>,
 }
 
 /// Rows with everything known about them.
@@ -130,6 +133,7 @@ impl Dataset {
             seed: None,
             n_rows: rows.n_rows(),
             n_columns: rows.n_columns(),
+            image_shape: None,
         };
         Self { name, rows, labels: None, image_shape: None, best_log_likelihood: None, provenance }
     }

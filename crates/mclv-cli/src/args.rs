@@ -256,15 +256,16 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv sample model.safetensors                            some samples, in the terminal
-  mclv sample model.safetensors -n 100 -o samples.png      a grid of 10 × 10 pictures
-  mclv sample model.safetensors -n 10000 -o samples.npy    a matrix of 0 and 1 (bytes), a row for each sample
+  mclv sample model.safetensors                          some samples, in the terminal
+  mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
+  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row each
   mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
-  mclv sample model.safetensors --given digits --split test --rows 0-9 --known rows:0-3 -o filled.png
+  mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
 
-Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. Nothing says that so many steps
-are enough: compare samples with other starts and longer chains. With --given, the --known units keep the values of
-the given rows in every step, and the others are drawn from their distribution given these.")]
+Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. Nothing says
+that so many steps are enough: compare with other starts and longer chains. With --given, the
+--known units keep the values of the given rows in every step, and the others are drawn from their
+distribution given these.")]
 pub(crate) struct SampleArgs {
     /// The model
     #[arg(value_hint = ValueHint::FilePath)]
@@ -278,7 +279,7 @@ pub(crate) struct SampleArgs {
     /// Where chains begin: `bias` (independent units with the visible biases), or rows of DATA drawn by the seed
     #[arg(long, default_value = "bias", value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) start: String,
-    /// Rows to fill in: sample k has the known units of row k
+    /// Rows to fill in: sample k has the known units of row k; grey values are cut at 0.5 unless --binarize is given
     #[arg(long, value_name = "DATA", requires = "known", value_hint = ValueHint::FilePath)]
     pub(crate) given: Option<String>,
     /// What is known of them: rows:0-13, columns:0-13 (of pictures), units:0-99,200, or a .npy file of 0 and 1
@@ -314,9 +315,9 @@ pub(crate) struct SampleArgs {
   mclv transform model.safetensors --data mnist --split train -o features.npz
   mclv transform model.safetensors --data rows.csv --label-column -1 -o features.csv
 
-A row of features for each row of data: the probability of each hidden unit given the row. Labels go along: as the
-array `labels` of an .npz (numbers; words become 0, 1, … in alphabetical order), as the last column of a .csv. A .npy
-file has no place for them.")]
+A row of features for each row of data: the probability of each hidden unit given the row. Labels
+go along: as the array `labels` of an .npz (numbers; words become 0, 1, … in alphabetical order),
+as the last column of a .csv. A .npy file has no place for them.")]
 pub(crate) struct TransformArgs {
     /// The model
     #[arg(value_hint = ValueHint::FilePath)]

@@ -23,6 +23,9 @@ const STEPS_PER_ROUND: u32 = 64;
 /// The longest chain: each step takes two numbers of its stream's 2³², the start two more.
 const MAX_STEPS: u32 = u32::MAX / 2 - 1;
 
+/// Values in all samples together, a byte each in a file.
+const MAX_VALUES: usize = 1 << 33;
+
 /// How many samples to draw, and how long each chain runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleSettings {
@@ -155,9 +158,10 @@ pub fn sample(
 
 fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&Given>) -> Result<()> {
     let invalid = |name, value: String, cure| Err(Error::InvalidSetting { name, value, cure });
-    // A stream's number has 56 bits; memory ends long before.
-    if settings.n_samples == 0 || settings.n_samples as u64 >= 1 << 40 {
-        return invalid("n-samples", settings.n_samples.to_string(), "at least 1, and as many as fit memory");
+    let n_values = settings.n_samples.checked_mul(rbm.n_visible());
+    if settings.n_samples == 0 || n_values.is_none_or(|n| n > MAX_VALUES) {
+        let cure = "at least 1 and at most 2^33 values in all; draw more in several runs with other seeds";
+        return invalid("n-samples", settings.n_samples.to_string(), cure);
     }
     if settings.burn_in == 0 || settings.burn_in > MAX_STEPS {
         return invalid("burn-in", settings.burn_in.to_string(), "at least 1 step, at most 2147483646");
@@ -222,8 +226,8 @@ impl Block<'_> {
             self.clamp(v);
             let rest = t % STEPS_PER_ROUND;
             if rest == 0 || t == settings.burn_in {
-                let stop = pause(if rest == 0 { STEPS_PER_ROUND } else { rest });
-                if stop && t < settings.burn_in {
+                let n_steps = if rest == 0 { STEPS_PER_ROUND } else { rest };
+                if pause(n_steps) {
                     return Err(Error::Cancelled);
                 }
             }
@@ -446,6 +450,7 @@ mod tests {
             sample(&rbm, &settings, start, None, &Silent).unwrap_err().to_string()
         };
         assert!(error(settings(0, 1, 0), Start::Bias).starts_with("n-samples = 0 is not allowed"));
+        assert!(error(settings(usize::MAX / 2, 1, 0), Start::Bias).contains("at most 2^33 values"));
         assert!(error(settings(1, 0, 0), Start::Bias).starts_with("burn-in = 0 is not allowed"));
         assert!(error(settings(1, u32::MAX, 0), Start::Bias).contains("at most 2147483646"));
         let wide = Rows::Bits(BitRows::zeros(1, 5));

@@ -175,6 +175,15 @@ mod tests {
     }
 
     #[test]
+    fn provenance_written_before_it_had_shapes_is_read() {
+        let rows = Rows::from_values("toy", 1, vec![0.0, 1.0]).unwrap();
+        let provenance = Dataset::from_rows("toy", rows).provenance;
+        let mut json = serde_json::to_value(&provenance).unwrap();
+        json.as_object_mut().unwrap().remove("image_shape").unwrap();
+        assert_eq!(serde_json::from_value::<DataProvenance>(json).unwrap(), provenance);
+    }
+
+    #[test]
     fn selecting_rows_takes_their_labels_along() {
         let rows = Rows::from_values("toy", 1, vec![0.0, 0.25, 0.5]).unwrap();
         let mut toy = Dataset::from_rows("toy", rows);

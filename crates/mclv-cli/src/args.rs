@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use mclv::Init;
 use mclv::data::{Binarize, DataSpec, Split};
 use mclv::gradient::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
+use mclv::sample::{Known, Ranges};
 use mclv::train::Schedule;
 use std::path::PathBuf;
 
@@ -22,6 +23,7 @@ Examples:
   mclv train digits                                    train on the built-in digits, seconds
   mclv likelihood runs/digits-1/model.safetensors      exact likelihood on train, validation and test
   mclv logz model.safetensors                          exact log Z
+  mclv sample model.safetensors -o samples.png         what it has learnt
   mclv data list                                       the data sets known by name
   mclv selftest                                        is everything right on this machine?
 
@@ -60,6 +62,10 @@ pub(crate) enum Command {
     Logz(LogzArgs),
     /// Compute the log-likelihood of data under a model
     Likelihood(LikelihoodArgs),
+    /// Draw samples from a model, or fill in what is missing of given rows
+    Sample(SampleArgs),
+    /// Turn data into features: the hidden probabilities of each row
+    Transform(TransformArgs),
     /// Convert a model between file formats, which go by extension
     Convert(ConvertArgs),
     /// Check the program on this machine: closed forms, enumeration, random numbers, kernels
@@ -428,6 +434,98 @@ pub(crate) struct ConvertArgs {
     pub(crate) force: bool,
 }
 
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv sample model.safetensors                          some samples, in the terminal
+  mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
+  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row each
+  mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
+  mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
+
+Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. Nothing says
+that so many steps are enough: compare with other starts and longer chains. With --given, the
+--known units keep the values of the given rows in every step, and the others are drawn from their
+distribution given these.")]
+pub(crate) struct SampleArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// Samples to draw, each from a chain of its own [default: 64; 12 in the terminal; one for each given row]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) n_samples: Option<usize>,
+    /// Steps of each chain
+    #[arg(long, default_value_t = 1000, value_name = "STEPS")]
+    pub(crate) burn_in: u32,
+    /// Where chains begin: `bias` (independent units with the visible biases), or rows of DATA drawn by the seed
+    #[arg(long, default_value = "bias", value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) start: String,
+    /// Rows to fill in: sample k has the known units of row k; grey values are cut at 0.5 unless --binarize is given
+    #[arg(long, value_name = "DATA", requires = "known", value_hint = ValueHint::FilePath)]
+    pub(crate) given: Option<String>,
+    /// What is known of them: rows:0-13, columns:0-13 (of pictures), units:0-99,200, or a .npy file of 0 and 1
+    #[arg(long, value_name = "MASK", requires = "given")]
+    pub(crate) known: Option<Known>,
+    /// Which part of the data of --start and --given
+    #[arg(long, default_value = "all", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    /// Which rows of that part of --given, from 0, such as 0-9,20 [default: the first of them]
+    #[arg(long, value_name = "ROWS", requires = "given")]
+    pub(crate) rows: Option<Ranges>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Height and width of pictures, such as 28x28 [default: those of the data, or of what the model was made from]
+    #[arg(long, value_name = "HxW", value_parser = parse_shape)]
+    pub(crate) shape: Option<(usize, usize)>,
+    /// Show or save the probabilities E[v|h] of the last step instead of the samples (.npz: beside them)
+    #[arg(long)]
+    pub(crate) means: bool,
+    /// Pictures in a line of a .png [default: as many as lines]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) columns: Option<u16>,
+    /// The file to write: .npy, .npz or .png [default: show pictures in the terminal]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv transform model.safetensors --data mnist --split train -o features.npz
+  mclv transform model.safetensors --data rows.csv --label-column -1 -o features.csv
+
+A row of features for each row of data: the probability of each hidden unit given the row. Labels
+go along: as the array `labels` of an .npz (numbers; words become 0, 1, … in alphabetical order),
+as the last column of a .csv. A .npy file has no place for them.")]
+pub(crate) struct TransformArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// The data [default: what the model was made from]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Which part of the data
+    #[arg(long, default_value = "all", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    /// The file to write: .npy, .npz or .csv
+    #[arg(short, long, default_value = "features.npz", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+/// Height and width from `28x28`.
+fn parse_shape(text: &str) -> Result<(usize, usize), String> {
+    let size = |text: &str| text.trim().parse().ok().filter(|&n: &usize| n > 0);
+    text.split_once(['x', 'X', '×'])
+        .and_then(|(height, width)| size(height).zip(size(width)))
+        .ok_or_else(|| "not a shape; write height and width, such as 28x28".into())
+}
+
 /// Seconds from `90`, `90s`, `30min`, `2h`, `3d` or `none`.
 fn parse_duration(text: &str) -> Result<f64, String> {
     if text == "none" {
@@ -465,6 +563,14 @@ mod tests {
         }
         Cli::command().debug_assert();
         visit(&Cli::command());
+    }
+
+    #[test]
+    fn shapes_are_height_and_width() {
+        assert_eq!(parse_shape("28x20"), Ok((28, 20)));
+        for text in ["28", "0x3", "28x28x1", "axb", "-1x4", ""] {
+            assert!(parse_shape(text).is_err(), "{text}");
+        }
     }
 
     #[test]

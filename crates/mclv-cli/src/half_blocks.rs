@@ -20,6 +20,24 @@ pub(crate) fn side_by_side(pictures: &[Vec<f32>], (height, width): (usize, usize
     text
 }
 
+/// Pictures in lines of as many as fit 100 columns, each under its caption if there are any.
+pub(crate) fn gallery(pictures: &[Vec<f32>], captions: Option<&[&str]>, shape: (usize, usize)) -> String {
+    let width = shape.1 + 2;
+    let abreast = (100 / width).max(1);
+    let mut text = String::new();
+    for (k, group) in pictures.chunks(abreast).enumerate() {
+        text.push('\n');
+        if let Some(captions) = captions {
+            let names =
+                captions[k * abreast..].iter().take(group.len()).map(|name| format!("{name:<width$}"));
+            text.push_str(names.collect::<String>().trim_end());
+            text.push('\n');
+        }
+        text.push_str(&side_by_side(group, shape));
+    }
+    text
+}
+
 fn character(upper: f32, lower: f32, binary: bool) -> char {
     match (binary, upper > 0.5, lower > 0.5) {
         (true, true, true) => '█',
@@ -35,6 +53,15 @@ fn character(upper: f32, lower: f32, binary: bool) -> char {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pictures_are_broken_into_lines_under_their_captions() {
+        let pictures = vec![vec![1.0; 2 * 40]; 3];
+        let text = gallery(&pictures, Some(&["a", "b", "c"]), (2, 40));
+        let bar = "█".repeat(40);
+        assert_eq!(text, format!("\na{}b\n{bar}  {bar}\n\nc\n{bar}\n", " ".repeat(41)));
+        assert_eq!(gallery(&pictures[..1], None, (2, 40)), format!("\n{bar}\n"));
+    }
 
     #[test]
     fn two_rows_make_one_line() {

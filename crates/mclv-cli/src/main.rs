@@ -52,6 +52,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Logz(args) => commands::logz::run(args, &out),
         Command::Likelihood(args) => commands::likelihood::run(args, &cli.global, &out),
         Command::Convert(args) => commands::convert::run(args, &out),
+        Command::Sample(args) => commands::sample::run(args, &cli.global, &out),
+        Command::Transform(args) => commands::transform::run(args, &cli.global, &out),
         Command::Selftest => commands::selftest::run(&out),
         Command::Completions { shell } => commands::completions::run(*shell),
     }

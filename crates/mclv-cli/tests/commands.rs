@@ -246,6 +246,8 @@ fn every_command_explains_itself() {
         &["inspect"],
         &["logz"],
         &["likelihood"],
+        &["sample"],
+        &["transform"],
         &["convert"],
         &["completions"],
         &["data", "fetch"],
@@ -265,9 +267,17 @@ fn every_command_explains_itself() {
 fn the_examples_in_the_help_are_right() {
     let sandbox = Sandbox::new();
     let mut n_examples = 0;
-    for command in
-        [&[][..], &["init"], &["inspect"], &["logz"], &["likelihood"], &["convert"], &["data", "show"]]
-    {
+    for command in [
+        &[][..],
+        &["init"],
+        &["inspect"],
+        &["logz"],
+        &["likelihood"],
+        &["sample"],
+        &["transform"],
+        &["convert"],
+        &["data", "show"],
+    ] {
         let help = sandbox.succeeds(&[command, &["--help"]].concat());
         for line in help.lines().filter_map(|line| line.strip_prefix("  mclv ")) {
             // What follows two spaces is a remark. Asking for help comes last, so that nothing is done.

@@ -7,11 +7,12 @@ use support::{Sandbox, without_times};
 
 /// All numbers that the program can say about a model of 12 hidden units, except times.
 fn everything(sandbox: &Sandbox, extra: &[&str]) -> Vec<Value> {
-    let runs: [&[&str]; 4] = [
+    let runs: [&[&str]; 5] = [
         &["logz", "m.safetensors"],
         &["likelihood", "m.safetensors", "--pseudo"],
         &["likelihood", "m.safetensors", "--binarize", "bernoulli", "--split", "test"],
         &["data", "show", "ising", "--seed", "5"],
+        &["sample", "m.safetensors", "-n", "40", "--burn-in", "20"],
     ];
     runs.into_iter().map(|args| without_times(sandbox.json(&[args, extra].concat()))).collect()
 }

@@ -119,6 +119,16 @@ pub enum Error {
         /// What is allowed.
         cure: &'static str,
     },
+    /// A choice that what it is made among does not offer.
+    #[error("{name} = {value} is not allowed: {cure}")]
+    InvalidChoice {
+        /// What is chosen.
+        name: &'static str,
+        /// The choice.
+        value: String,
+        /// What there is.
+        cure: String,
+    },
     /// No data set goes by this name.
     #[error("no data set or file is called {name:?}{}; known are {known}; or give a .npy, .npz, .csv or IDX file",
         .suggestion.as_ref().map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default())]

@@ -3,20 +3,24 @@
 
 pub mod data;
 mod error;
+mod features;
 mod file;
 pub mod gradient;
 mod likelihood;
 mod model;
 mod numpy;
 pub mod partition;
+pub mod picture;
 pub mod progress;
 pub mod rng;
+pub mod sample;
 mod selftest;
 mod source;
 mod tour;
 pub mod train;
 
 pub use error::{Error, Result, human_seconds};
+pub use features::Features;
 pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
 pub use likelihood::{Likelihood, average_log_likelihood, log_likelihoods};
 pub use mclv_kernels::bits;

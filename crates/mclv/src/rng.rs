@@ -35,6 +35,8 @@ pub enum Purpose {
     StoppingSetRows = 12,
     /// Annealed importance sampling.
     Ais = 13,
+    /// Chains that samples are drawn with.
+    Sample = 14,
 }
 
 /// Stream `index` for one purpose under `seed`.

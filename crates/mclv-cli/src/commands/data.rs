@@ -87,19 +87,9 @@ fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Out
             let n = n_rows.min(set.n_rows());
             let pictures: Vec<Vec<f32>> =
                 (0..n).map(|r| (0..set.n_columns()).map(|c| set.rows.get(r, c)).collect()).collect();
-            // As many side by side as fit 100 columns.
-            let abreast = (100 / (shape.1 + 2)).max(1);
-            for (k, group) in pictures.chunks(abreast).enumerate() {
-                text.push('\n');
-                if let Some(labels) = &set.labels {
-                    let first = k * abreast;
-                    let names = (first..first + group.len())
-                        .map(|r| format!("{:<w$}", labels.name(r), w = shape.1 + 2));
-                    text.push_str(names.collect::<String>().trim_end());
-                    text.push('\n');
-                }
-                text.push_str(&half_blocks::side_by_side(group, shape));
-            }
+            let captions: Option<Vec<&str>> =
+                set.labels.as_ref().map(|labels| (0..n).map(|r| labels.name(r)).collect());
+            text.push_str(&half_blocks::gallery(&pictures, captions.as_deref(), shape));
         }
         text
     })

@@ -7,8 +7,11 @@ pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod likelihood;
 pub(crate) mod logz;
+pub(crate) mod model_data;
+pub(crate) mod sample;
 pub(crate) mod selftest;
 pub(crate) mod train;
+pub(crate) mod transform;
 
 use anyhow::bail;
 use mclv::ModelFile;
@@ -20,4 +23,20 @@ fn check_overwrite(path: &Path, force: bool) -> anyhow::Result<()> {
         Some(file) if !force => bail!("{} is already there; use --force to overwrite it", file.display()),
         _ => Ok(()),
     }
+}
+
+/// The lower-case extension of a file to be written, if it is one of `known` (named as `names`) and the file may be
+/// written.
+fn check_output(path: &Path, force: bool, known: &[&str], names: &'static str) -> anyhow::Result<String> {
+    if path.is_dir() {
+        return Err(mclv::Error::IsAFolder { path: path.into() }.into());
+    }
+    let extension = path.extension().map(|e| e.to_string_lossy().to_lowercase()).unwrap_or_default();
+    if !known.contains(&extension.as_str()) {
+        return Err(mclv::Error::UnknownFormat { path: path.into(), known: names }.into());
+    }
+    if path.is_file() && !force {
+        bail!("{} is already there; use --force to overwrite it", path.display());
+    }
+    Ok(extension)
 }

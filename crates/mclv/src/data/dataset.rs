@@ -89,6 +89,9 @@ pub struct DataProvenance {
     pub n_rows: usize,
     /// Values per row.
     pub n_columns: usize,
+    /// Height and width, if rows are pictures.
+    #[serde(default)]
+    pub image_shape: Option<(usize, usize)>,
 }
 
 /// Rows with everything known about them.
@@ -130,6 +133,7 @@ impl Dataset {
             seed: None,
             n_rows: rows.n_rows(),
             n_columns: rows.n_columns(),
+            image_shape: None,
         };
         Self { name, rows, labels: None, image_shape: None, best_log_likelihood: None, provenance }
     }
@@ -168,6 +172,15 @@ mod tests {
         assert_eq!(labels.names, ["-1", "9", "10"]);
         assert_eq!(labels.ids, [2, 1, 0, 1]);
         assert_eq!(Labels::from_words(&["10", "9", "x"]).names, ["10", "9", "x"]);
+    }
+
+    #[test]
+    fn provenance_written_before_it_had_shapes_is_read() {
+        let rows = Rows::from_values("toy", 1, vec![0.0, 1.0]).unwrap();
+        let provenance = Dataset::from_rows("toy", rows).provenance;
+        let mut json = serde_json::to_value(&provenance).unwrap();
+        json.as_object_mut().unwrap().remove("image_shape").unwrap();
+        assert_eq!(serde_json::from_value::<DataProvenance>(json).unwrap(), provenance);
     }
 
     #[test]

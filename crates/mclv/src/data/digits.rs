@@ -50,6 +50,7 @@ pub(super) fn make(split: Split) -> Result<Dataset> {
             seed: None,
             n_rows: range.len(),
             n_columns: N_COLUMNS,
+            image_shape: None,
         },
     })
 }

@@ -104,6 +104,7 @@ pub fn read(path: impl AsRef<Path>, label_column: Option<&str>) -> Result<Datase
         seed: None,
         n_rows: table.rows.n_rows(),
         n_columns: table.rows.n_columns(),
+        image_shape: None,
     };
     Ok(Dataset {
         name,

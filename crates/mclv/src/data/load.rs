@@ -73,6 +73,7 @@ pub fn load_with(
         from_file(spec)?
     };
     dataset.provenance.split = spec.split;
+    dataset.provenance.image_shape = dataset.image_shape;
     if let Some(bits) = binarize_split(&dataset.rows, spec.binarize, spec.seed, spec.split, 0) {
         dataset.rows = bits;
         let done = &mut dataset.provenance.preprocessing;

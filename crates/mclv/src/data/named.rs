@@ -214,6 +214,7 @@ impl NamedSet {
                 seed: None,
                 n_rows: range.len(),
                 n_columns,
+                image_shape: None,
             },
         })
     }

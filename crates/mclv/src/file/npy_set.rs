@@ -66,14 +66,14 @@ mod tests {
         let path = folder.path().join("m.npy");
         ModelFile::new(random_rbm(4, 3, 1.0, 91)).save(&path).unwrap();
         let bias = part(&path, "hidden_bias");
-        std::fs::write(&bias, to_npy(&[2], &[0.0; 2])).unwrap();
+        std::fs::write(&bias, to_npy(&[2], &[0f32; 2])).unwrap();
         let error = ModelFile::load(&path).unwrap_err().to_string();
         assert!(error.contains("size of hidden_bias: expected 3, got 2"), "{error}");
         std::fs::remove_file(&bias).unwrap();
         let error = ModelFile::load(&path).unwrap_err().to_string();
         assert!(error.contains("m.hidden_bias.npy"), "{error}");
         let npz = folder.path().join("m.npz");
-        std::fs::write(&npz, crate::numpy::to_npz(&[("components_", &[1, 1], &[0.5])])).unwrap();
+        std::fs::write(&npz, crate::numpy::to_npz(&[("components_", to_npy(&[1, 1], &[0.5f32]))])).unwrap();
         let error = ModelFile::load(&npz).unwrap_err().to_string();
         assert!(
             error.contains("has no array \"intercept_visible_\"") && error.contains("it holds components_"),

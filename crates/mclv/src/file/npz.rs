@@ -5,7 +5,7 @@
 
 use super::{ModelFile, Provenance};
 use crate::model::Rbm;
-use crate::numpy::{Archive, to_npz};
+use crate::numpy::{Archive, to_npy, to_npz};
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -16,9 +16,9 @@ const HIDDEN: &str = "intercept_hidden_";
 pub(super) fn to_bytes(rbm: &Rbm) -> Vec<u8> {
     let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
     to_npz(&[
-        (COMPONENTS, &[n_hidden, n_visible], &rbm.mirror().weights()),
-        (VISIBLE, &[n_visible], rbm.visible_bias()),
-        (HIDDEN, &[n_hidden], rbm.hidden_bias()),
+        (COMPONENTS, to_npy(&[n_hidden, n_visible], &rbm.mirror().weights())),
+        (VISIBLE, to_npy(&[n_visible], rbm.visible_bias())),
+        (HIDDEN, to_npy(&[n_hidden], rbm.hidden_bias())),
     ])
 }
 
@@ -56,8 +56,11 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("m.npz");
         let error = |b: &[f32], a: &[f32]| {
-            let arrays: [(&str, &[usize], &[f32]); 3] =
-                [(COMPONENTS, &[2, 3], &[0.0; 6]), (VISIBLE, &[b.len()], b), (HIDDEN, &[a.len()], a)];
+            let arrays = [
+                (COMPONENTS, to_npy(&[2, 3], &[0f32; 6])),
+                (VISIBLE, to_npy(&[b.len()], b)),
+                (HIDDEN, to_npy(&[a.len()], a)),
+            ];
             std::fs::write(&path, to_npz(&arrays)).unwrap();
             ModelFile::load(&path).unwrap_err().to_string()
         };

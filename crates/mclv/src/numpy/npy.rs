@@ -3,7 +3,7 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use npyz::{DType, NpyFile, NpyHeader, Order, WriteOptions, WriterBuilder};
+use npyz::{AutoSerialize, DType, NpyFile, NpyHeader, Order, WriteOptions, WriterBuilder};
 
 use crate::source::Source;
 use crate::{Error, Result};
@@ -22,8 +22,8 @@ pub(crate) fn read(path: &Path) -> Result<(Array, String)> {
     Ok((array, source.finish()?))
 }
 
-/// The bytes of a `.npy` file of single-precision numbers.
-pub(crate) fn to_bytes(shape: &[usize], values: &[f32]) -> Vec<u8> {
+/// The bytes of a `.npy` file of numbers of any type.
+pub(crate) fn to_bytes<T: AutoSerialize>(shape: &[usize], values: &[T]) -> Vec<u8> {
     let shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
     let mut bytes = Vec::new();
     let mut write = || {

@@ -95,14 +95,14 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// The bytes of an archive of single-precision arrays, as `numpy.savez` writes it.
-pub(crate) fn to_bytes(arrays: &[(&str, &[usize], &[f32])]) -> Vec<u8> {
+/// The bytes of an archive of named `.npy` files, as `numpy.savez` writes it.
+pub(crate) fn to_bytes(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut write = || -> zip::result::ZipResult<()> {
-        for (name, shape, values) in arrays {
+        for (name, npy) in arrays {
             zip.start_file(file_name_from_array_name(name), options)?;
-            zip.write_all(&npy::to_bytes(shape, values))?;
+            zip.write_all(npy)?;
         }
         Ok(())
     };

@@ -1,0 +1,51 @@
+//! Load the data that a model is to be used with.
+
+use crate::args::{Global, Preparation};
+use crate::watch::Watch;
+use anyhow::Context;
+use mclv::ModelFile;
+use mclv::data::{self, DataSpec, Dataset, Split};
+use std::path::Path;
+
+/// The data asked for, else what the model was made from, prepared as it was then. They fit the model.
+pub(crate) fn load(
+    (path, model): (&Path, &ModelFile),
+    source: Option<&str>,
+    preparation: &Preparation,
+    split: Split,
+    global: &Global,
+) -> anyhow::Result<Dataset> {
+    let recorded: Option<DataSpec> =
+        model.provenance.settings.get("data").and_then(|spec| serde_json::from_value(spec.clone()).ok());
+    let mut spec = match (source, recorded) {
+        (Some(source), _) => preparation.spec(source, split, global),
+        (None, Some(recorded)) => recorded,
+        (None, None) => {
+            anyhow::bail!("{} does not say what it was made from; name --data", path.display())
+        }
+    };
+    spec.split = split;
+    spec.binarize = preparation.binarize.unwrap_or(spec.binarize);
+    spec.label_column = preparation.label_column.clone().or(spec.label_column);
+    let set = data::load(&spec, &Watch::new("fetching", "B")).with_context(|| match source {
+        Some(data) => format!("{split} rows of {data}"),
+        None => {
+            format!("{split} rows of {}, what the model was made from (--data names others)", spec.source)
+        }
+    })?;
+    if let (None, Some(then)) = (source, &model.provenance.data)
+        && then.split == split
+        && then.sha256 != set.provenance.sha256
+    {
+        tracing::warn!("{} is not what this model was made from: its SHA-256 has changed", spec.source);
+    }
+    anyhow::ensure!(
+        set.n_columns() == model.rbm.n_visible(),
+        "{} has {} columns, but {} has {} visible units; use data or a model that fits the other",
+        set.name,
+        set.n_columns(),
+        path.display(),
+        model.rbm.n_visible()
+    );
+    Ok(set)
+}

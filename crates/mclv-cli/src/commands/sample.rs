@@ -1,0 +1,204 @@
+//! `mclv sample`: draw from a model, freely or given some units.
+
+use super::{check_output, model_data};
+use crate::args::{Global, Preparation, SampleArgs};
+use crate::half_blocks;
+use crate::output::{Output, facts};
+use crate::watch::Watch;
+use anyhow::{Context, bail};
+use mclv::bits::BitRows;
+use mclv::data::{Binarize, Dataset, Rows};
+use mclv::rng::{Purpose, stream};
+use mclv::sample::{Given, Known, SampleSettings, Samples, Start, sample};
+use mclv::{ModelFile, human_seconds, picture, write_atomically};
+use serde_json::json;
+use std::time::Instant;
+
+/// Samples drawn into a file, and into the terminal, if no number is given.
+const IN_FILE: usize = 64;
+const IN_TERMINAL: usize = 12;
+
+/// Grey values cannot be given: what is known is 0 or 1.
+const GIVEN_BINARIZE: Binarize = Binarize::Threshold(0.5);
+
+pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
+    let format = match &args.output {
+        Some(path) => Some(check_output(path, args.force, &["npy", "npz", "png"], ".npy, .npz and .png")?),
+        None => None,
+    };
+    let model = ModelFile::load(&args.model)?;
+    let load = |source: &str, preparation: &Preparation| {
+        model_data::load((&args.model, &model), Some(source), preparation, args.split, global)
+    };
+    let start = match args.start.as_str() {
+        "bias" => None,
+        source => Some(load(source, &args.preparation).context("--start")?),
+    };
+    let given = match &args.given {
+        Some(source) => {
+            let binarize = Some(args.preparation.binarize.unwrap_or(GIVEN_BINARIZE));
+            let label_column = args.preparation.label_column.clone();
+            Some(load(source, &Preparation { binarize, label_column }).context("--given")?)
+        }
+        None => None,
+    };
+    let n_visible = model.rbm.n_visible();
+    let shape = image_shape(args, &model, [&given, &start])?;
+    // What will be needed in the end is asked for before the long work.
+    let needs_shape = match format.as_deref() {
+        Some(format) => format == "png",
+        None => !global.json,
+    };
+    if needs_shape && shape.is_none() {
+        bail!(
+            "it is not known how the {n_visible} visible units of {} make a picture; name --shape HxW, or write \
+             another format with -o FILE.npy",
+            args.model.display()
+        );
+    }
+
+    let n_samples = args.n_samples.unwrap_or(if args.output.is_some() { IN_FILE } else { IN_TERMINAL });
+    let known = match (&given, &args.known) {
+        (Some(set), Some(known)) => Some(condition(args, set, known, n_samples, shape)?),
+        _ => None,
+    };
+    let n_given = known.as_ref().map(|(_, n_rows)| *n_rows);
+    let settings = SampleSettings {
+        n_samples: args.n_samples.or(n_given).unwrap_or(n_samples),
+        burn_in: args.burn_in,
+        means: args.means,
+        seed: global.seed,
+    };
+    let shuffled = start.as_ref().map(|set| shuffle(&set.rows, global.seed));
+    let begun = Instant::now();
+    let samples = sample(
+        &model.rbm,
+        &settings,
+        shuffled.as_ref().map_or(Start::Bias, Start::Rows),
+        known.as_ref().map(|(given, _)| given),
+        &Watch::new("sampling", "steps"),
+    )?;
+    let seconds = begun.elapsed().as_secs_f64();
+
+    if let (Some(path), Some(format)) = (&args.output, format.as_deref()) {
+        let bytes = match (format, shape) {
+            ("npy", _) => samples.to_npy(),
+            ("npz", _) => samples.to_npz(),
+            (_, shape) => {
+                let shape = shape.context("no shape")?;
+                picture::grid(&samples.rows(), shape, columns(args, settings.n_samples))?
+            }
+        };
+        write_atomically(path, &bytes)?;
+    }
+    let n_known = known.as_ref().map(|(given, _)| given.n_known());
+    let mut json = json!({ "model": args.model.to_string_lossy(),
+        "output": args.output.as_ref().map(|p| p.to_string_lossy()),
+        "n_samples": settings.n_samples, "n_visible": n_visible, "burn_in": settings.burn_in,
+        "seed": settings.seed, "means": settings.means, "image_shape": shape,
+        "start": start.as_ref().map(|set| &set.provenance),
+        "given": given.as_ref().map(|set| &set.provenance),
+        "known": args.known.as_ref().map(ToString::to_string), "n_known": n_known,
+        "mean": fraction_on(&samples.v), "seconds": seconds });
+    if args.output.is_none() {
+        json["samples"] = (0..settings.n_samples).map(|r| digits(&samples.v, r)).collect();
+    }
+    out.print(&json, || {
+        let from = match &start {
+            Some(set) => format!("rows of {} ({})", set.name, set.provenance.split),
+            None => "the visible biases".into(),
+        };
+        let what = if args.means { "means" } else { "samples" };
+        let mut lines = vec![
+            (
+                what,
+                format!(
+                    "{} of {n_visible} units, {:.4} on average",
+                    settings.n_samples,
+                    fraction_on(&samples.v)
+                ),
+            ),
+            (
+                "chains",
+                format!("one each, {} steps from {from}, {}", settings.burn_in, human_seconds(seconds)),
+            ),
+        ];
+        if let (Some(set), Some(known), Some(n)) = (&given, &args.known, n_known) {
+            lines.push(("given", format!("{known} ({n} units) of {} ({})", set.name, set.provenance.split)));
+        }
+        if let Some(path) = &args.output {
+            lines.insert(0, ("wrote", path.display().to_string()));
+        }
+        let mut text = facts(&lines);
+        if let (None, Some(shape)) = (&args.output, shape) {
+            text.push_str(&half_blocks::gallery(&pictures(&samples), None, shape));
+        }
+        text
+    })
+}
+
+/// The shape asked for, else that of the data, else that of what the model was made from.
+fn image_shape(
+    args: &SampleArgs,
+    model: &ModelFile,
+    sets: [&Option<Dataset>; 2],
+) -> anyhow::Result<Option<(usize, usize)>> {
+    let n_visible = model.rbm.n_visible();
+    if let Some(shape) = args.shape {
+        picture::check_shape(shape, n_visible).context("--shape")?;
+        return Ok(Some(shape));
+    }
+    let of_sets = sets.into_iter().flatten().find_map(|set| set.image_shape);
+    let of_model = model.provenance.data.as_ref().and_then(|data| data.image_shape);
+    Ok(of_sets.or(of_model).filter(|&shape| picture::check_shape(shape, n_visible).is_ok()))
+}
+
+/// What is given, and of how many rows.
+fn condition(
+    args: &SampleArgs,
+    set: &Dataset,
+    known: &Known,
+    n_samples: usize,
+    shape: Option<(usize, usize)>,
+) -> anyhow::Result<(Given, usize)> {
+    let rows = match &args.rows {
+        Some(ranges) => ranges.indices("row of --given", set.n_rows()).context("--rows")?,
+        None => (0..n_samples.min(set.n_rows())).collect(),
+    };
+    let Rows::Bits(values) = set.rows.select(&rows) else {
+        bail!(
+            "--given: {} has grey values; give 0 and 1, with --binarize threshold=0.5 or bernoulli",
+            set.name
+        );
+    };
+    let n_rows = values.n_rows();
+    let mask = known.mask(set.n_columns(), shape).context("--known")?;
+    Ok((Given::new(mask, values).context("--known")?, n_rows))
+}
+
+/// The rows in an order drawn by the seed, so that files sorted by class are a fair start.
+fn shuffle(rows: &Rows, seed: u64) -> Rows {
+    let mut order: Vec<usize> = (0..rows.n_rows()).collect();
+    stream(seed, Purpose::FirstStates, 0).reader().shuffle(&mut order);
+    rows.select(&order)
+}
+
+/// Pictures abreast: as asked, else so that they make a square.
+fn columns(args: &SampleArgs, n: usize) -> usize {
+    args.columns.map_or_else(|| (n as f64).sqrt().ceil() as usize, usize::from)
+}
+
+fn pictures(samples: &Samples) -> Vec<Vec<f32>> {
+    let rows = samples.rows();
+    (0..rows.n_rows()).map(|r| (0..rows.n_columns()).map(|i| rows.get(r, i)).collect()).collect()
+}
+
+/// A row as a text of 0 and 1.
+fn digits(rows: &BitRows, row: usize) -> String {
+    (0..rows.n_bits()).map(|i| if rows.get(row, i) { '1' } else { '0' }).collect()
+}
+
+fn fraction_on(rows: &BitRows) -> f64 {
+    let n: u64 = rows.words().iter().map(|w| u64::from(w.count_ones())).sum();
+    n as f64 / (rows.n_rows() * rows.n_bits()) as f64
+}

@@ -1,0 +1,44 @@
+//! `mclv transform`: the hidden probabilities of data.
+
+use super::{check_output, model_data};
+use crate::args::{Global, TransformArgs};
+use crate::output::{Output, facts};
+use mclv::{Features, ModelFile, write_atomically};
+use serde_json::json;
+
+pub(crate) fn run(args: &TransformArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
+    let format = check_output(&args.output, args.force, &["npy", "npz", "csv"], ".npy, .npz and .csv")?;
+    let model = ModelFile::load(&args.model)?;
+    let set =
+        model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
+    let features = Features::new(&model.rbm, &set)?;
+    let bytes = match format.as_str() {
+        "npy" => features.to_npy(),
+        "npz" => features.to_npz(),
+        _ => features.to_csv(),
+    };
+    write_atomically(&args.output, &bytes)?;
+    let (n_rows, n_hidden) = (features.means.n_rows(), features.means.n_columns());
+    let has_labels = features.labels.is_some();
+    let classes = features.labels.map(|labels| labels.names);
+    let json = json!({ "model": args.model.to_string_lossy(), "output": args.output.to_string_lossy(),
+        "n_rows": n_rows, "n_hidden": n_hidden, "labels_kept": has_labels && format != "npy",
+        "classes": classes, "data": set.provenance });
+    out.print(&json, || {
+        let mut lines = vec![
+            ("wrote", args.output.display().to_string()),
+            ("features", format!("{n_rows} rows × {n_hidden} hidden units")),
+            ("data", format!("{} ({}), {}", set.name, set.provenance.split, set.provenance.preprocessing)),
+        ];
+        if let Some(classes) = classes {
+            lines.push((
+                "labels",
+                match format.as_str() {
+                    "npy" => "left out: a .npy file has no place for them, an .npz or .csv has".into(),
+                    _ => classes.join(" "),
+                },
+            ));
+        }
+        facts(&lines)
+    })
+}

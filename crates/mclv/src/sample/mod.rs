@@ -1,0 +1,7 @@
+//! Draw from a model: freely, or given the values of some visible units.
+
+mod chains;
+mod known;
+
+pub use chains::{SampleSettings, Samples, Start, sample};
+pub use known::{Given, Known, Ranges};

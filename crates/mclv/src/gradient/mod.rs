@@ -10,6 +10,8 @@ mod lvs;
 mod moments;
 mod pcd;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use exact::MAX_UNITS as MAX_EXACT_UNITS;
 pub use lvs::TourInfo;

@@ -159,12 +159,12 @@ impl LvsPhase {
         }
     }
 
-    /// Independent tours, cut at the limit: the pairs that count, and their weight.
-    fn separate_tours(&mut self, rbm: &Rbm, n_tours: usize, step: Step) -> Vec<PairBlock> {
-        let id = (u64::from(step.epoch) * u64::from(step.n_updates) + u64::from(step.update)) << 16;
+    /// Independent tours, cut at the limit: the pairs that count, and the logarithm of the unit of their weights.
+    pub(super) fn separate_tours(&mut self, rbm: &Rbm, n_tours: usize, step: Step) -> (Vec<PairBlock>, f64) {
+        let id = (u64::from(step.epoch) * u64::from(step.n_updates) + u64::from(step.update)) << 24;
         let of_tour = |r: usize| stream(step.seed, Purpose::Tour, id | r as u64);
         let starts: Vec<usize> = (0..n_tours).map(|r| self.table.draw(of_tour(r).at(0))).collect();
-        let weights = match self.settings.starts {
+        let (weights, log_unit) = match self.settings.starts {
             Starts::Weighted => {
                 let states = self.set.states().select(&starts);
                 let now = rbm.quick_log_weights_h(&states);
@@ -179,9 +179,9 @@ impl LvsPhase {
                     // For the next update: to redraw this one for its weights would bias it.
                     self.make_table(rbm);
                 }
-                weights.iter().map(|w| *w as f32).collect()
+                (weights.iter().map(|w| *w as f32).collect(), largest)
             }
-            Starts::Fresh | Starts::Metropolis => vec![1.0; n_tours],
+            Starts::Fresh | Starts::Metropolis => (vec![1.0; n_tours], 0.0),
         };
         let n_words = words_for(rbm.n_hidden());
         let states = self.set.states();
@@ -199,13 +199,11 @@ impl LvsPhase {
                 tour_block(rbm, set, settings, h, starts, weights, &streams)
             })
             .collect();
-        results
-            .into_iter()
-            .filter_map(|(block, info)| {
-                self.info.merge(&info);
-                block
-            })
-            .collect()
+        let counted = results.into_iter().filter_map(|(block, info)| {
+            self.info.merge(&info);
+            block
+        });
+        (counted.collect(), log_unit)
     }
 
     /// Running tours: `k` steps each, restarting within the update.
@@ -478,7 +476,7 @@ impl NegativePhase for LvsPhase {
             }
             self.running_tours(rbm, step)
         } else {
-            self.separate_tours(rbm, n_tours, step)
+            self.separate_tours(rbm, n_tours, step).0
         };
         let total: f64 = blocks.iter().map(PairBlock::total_weight).sum();
         if total <= 0.0 {

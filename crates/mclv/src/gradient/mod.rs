@@ -10,6 +10,8 @@ mod lvs;
 mod moments;
 mod pcd;
 mod settings;
+#[cfg(test)]
+mod tests;
 
 pub use lvs::TourInfo;
 pub(crate) use moments::{BLOCK, Moments, PairBlock, Visible};

@@ -103,6 +103,13 @@ impl Trainer {
                     cure: "must be 0 or more",
                 });
             }
+            if weights.iter().all(|&w| w == 0.0) {
+                return Err(Error::InvalidSetting {
+                    name: "sample weights",
+                    value: "0 throughout".into(),
+                    cure: "at least one must be positive",
+                });
+            }
         }
         if settings.drop_last && data.n_rows() < settings.batch_size {
             return Err(Error::InvalidSetting {
@@ -118,7 +125,10 @@ impl Trainer {
             if warming_up { settings.warm_up.negative_phase() } else { settings.gradient.negative_phase() };
         Ok(Self {
             stepper: Stepper::new(settings.optimizer, decay, n_visible, n_hidden),
-            offsets: Offsets { visible: data.column_means(), hidden: vec![0.5; n_hidden] },
+            offsets: Offsets {
+                visible: weights.as_ref().map_or_else(|| data.column_means(), |w| weighted_means(data, w)),
+                hidden: vec![0.5; n_hidden],
+            },
             phase,
             warming_up,
             epoch: 0,
@@ -301,6 +311,17 @@ impl Trainer {
         self.gradient_norm = state.gradient_norm;
         Ok(())
     }
+}
+
+/// Means of the columns, each row counting by its weight.
+fn weighted_means(data: &Rows, weights: &[f32]) -> Vec<f64> {
+    let mut sums = vec![0.0; data.n_columns()];
+    for (r, &w) in weights.iter().enumerate() {
+        let weigh = |(i, sum): (usize, &mut f64)| *sum += f64::from(w) * f64::from(data.get(r, i));
+        sums.iter_mut().enumerate().for_each(weigh);
+    }
+    let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
+    sums.iter().map(|sum| sum / total).collect()
 }
 
 fn positive_block(

@@ -1,0 +1,127 @@
+//! Do the estimators estimate the gradient? Each is held against naive enumeration of the joint states.
+//!
+//! **False alarms.** Every estimate is the mean of independent replicates, its error bar their spread; what is asked of
+//! it is asked of each component's `|z|`. The whole suite makes fewer than 2,000 such comparisons, and
+//! `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code would fail for fewer than one choice of seeds in 10,000.
+//!
+//! **Power.** Each check has a control: a broken or biased variant that the same check must reject, by twice the limit.
+
+mod carry;
+mod cd;
+mod exact;
+mod oracle;
+mod pcd;
+mod tours;
+mod updates;
+
+use super::{Moments, NegativePhase, PairBlock, PositiveBlock, Step, Visible};
+use crate::bits::BitRows;
+use crate::data::Rows;
+use crate::model::Rbm;
+use crate::progress::Silent;
+use crate::rng::{Purpose, stream};
+use mclv_kernels::tiles::Tiles;
+
+/// The largest `|z|` that is put down to chance.
+const LIMIT: f64 = 5.5;
+
+/// Means and spreads of the differences between estimates and what they should be.
+#[derive(Default)]
+struct Replicates {
+    n: f64,
+    sums: Vec<f64>,
+    squares: Vec<f64>,
+}
+
+impl Replicates {
+    fn push(&mut self, differences: impl IntoIterator<Item = f64>) {
+        self.n += 1.0;
+        for (k, d) in differences.into_iter().enumerate() {
+            if k == self.sums.len() {
+                self.sums.push(0.0);
+                self.squares.push(0.0);
+            }
+            self.sums[k] += d;
+            self.squares[k] += d * d;
+        }
+    }
+
+    fn variance(&self, k: usize) -> f64 {
+        (self.squares[k] - self.sums[k] * self.sums[k] / self.n) / (self.n - 1.0)
+    }
+
+    /// The largest mean difference, whatever its error.
+    fn max_bias(&self) -> f64 {
+        self.sums.iter().fold(0.0, |top, s| top.max((s / self.n).abs()))
+    }
+
+    fn max_z(&self) -> f64 {
+        let z = |k: usize| self.sums[k].abs() / (self.n * self.variance(k)).sqrt();
+        (0..self.sums.len()).map(z).fold(0.0, f64::max)
+    }
+
+    fn assert_unbiased(&self, what: &str) {
+        let z = self.max_z();
+        eprintln!("{what}: max |z| = {z:.2} of {}", self.sums.len());
+        assert!(z < LIMIT, "{what}: max |z| = {z:.2}");
+    }
+
+    fn assert_caught(&self, what: &str) {
+        let z = self.max_z();
+        eprintln!("{what} (control): max |z| = {z:.1}");
+        assert!(z > 2.0 * LIMIT, "{what} must be caught: max |z| = {z:.2}");
+    }
+
+    /// How far the spread of components `range` is from `expected`, in standard errors of a normal sample's variance.
+    fn variance_z(&self, range: std::ops::Range<usize>, expected: impl Fn(usize) -> f64) -> f64 {
+        let z = |k: usize| (self.variance(k) / expected(k) - 1.0) / (2.0 / self.n).sqrt();
+        range.map(|k| z(k).abs()).fold(0.0, f64::max)
+    }
+}
+
+/// Update number `update` of a run without end.
+fn step(update: u32) -> Step {
+    Step { seed: 2018, epoch: 0, update, n_updates: 1 << 20 }
+}
+
+/// Moments as one list: all `v_i h_j`, all `v_i`, all `h_j`.
+fn list(moments: &Moments, scale: f64) -> Vec<f64> {
+    let all =
+        moments.w.to_rows().into_iter().chain(moments.b.iter().copied()).chain(moments.a.iter().copied());
+    all.map(|x| scale * f64::from(x)).collect()
+}
+
+/// The model's moments as `phase` has them in this update.
+fn negative(
+    phase: &mut dyn NegativePhase,
+    rbm: &Rbm,
+    data: &Rows,
+    positive: &[PositiveBlock],
+    step: Step,
+) -> Vec<f64> {
+    let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
+    assert!(phase.subtract(rbm, data, positive, step, &mut moments, &Silent).unwrap());
+    list(&moments, -1.0)
+}
+
+/// The positive phase of a minibatch of `rows`.
+fn minibatch(rbm: &Rbm, rows: &BitRows, step: Step) -> Vec<PositiveBlock> {
+    (0..rows.n_rows())
+        .step_by(super::BLOCK)
+        .map(|first| {
+            let n_rows = super::BLOCK.min(rows.n_rows() - first);
+            let words = rows.rows(first, n_rows).to_vec();
+            let v = Rows::Bits(BitRows::from_words(rbm.n_visible(), words.clone()));
+            let draws = |r: usize| stream(step.seed, Purpose::Positive, (first + r) as u64).at(step.update);
+            let h = rbm.sample_h_from_v(&v, draws).unwrap().words().to_vec();
+            let means = rbm.mean_h_from_v(&v).unwrap();
+            let means = Tiles::from_rows(n_rows, rbm.n_hidden(), means.values());
+            let pairs = PairBlock::new(v.states(0, n_rows), rbm.n_visible(), means);
+            PositiveBlock { v: Visible::Bits(words), n_rows, h, weights: None, pairs }
+        })
+        .collect()
+}
+
+fn differences<'a>(estimate: &'a [f64], exact: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+    estimate.iter().zip(exact).map(|(e, x)| e - x)
+}

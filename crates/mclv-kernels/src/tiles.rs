@@ -251,7 +251,7 @@ impl Segment<'_> {
 
     /// The rows, padded to whole registers: the last few columns of the last tile may be padding.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
-        self.cells.chunks_exact_mut(self.width).map(|cells| cells_as_floats_mut(cells))
+        self.cells.chunks_exact_mut(self.width).map(cells_as_floats_mut)
     }
 
     /// Set every element to zero.

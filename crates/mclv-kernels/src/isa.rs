@@ -19,6 +19,8 @@ pub(crate) enum Kind {
     Portable,
     #[cfg(target_arch = "x86_64")]
     Avx2,
+    #[cfg(target_arch = "x86_64")]
+    Avx512,
 }
 
 impl Isa {
@@ -40,26 +42,43 @@ impl Isa {
         None
     }
 
-    /// All that this CPU has, the portable one first.
-    pub fn available() -> Vec<Self> {
-        std::iter::once(Self::portable()).chain(Self::avx2()).collect()
+    /// AVX2 with the registers and the three-way logic of AVX-512, still 256 bits wide, where the CPU has them.
+    pub fn avx512() -> Option<Self> {
+        #[cfg(target_arch = "x86_64")]
+        if Self::avx2().is_some()
+            && is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512vl")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512dq")
+        {
+            return Some(Self(Kind::Avx512));
+        }
+        None
     }
 
-    /// The fastest that this CPU has; `portable` if the environment says `MCLV_ISA=portable`.
+    /// All that this CPU has, the portable one first.
+    pub fn available() -> Vec<Self> {
+        std::iter::once(Self::portable()).chain(Self::avx2()).chain(Self::avx512()).collect()
+    }
+
+    /// The fastest that this CPU has; less if the environment says `MCLV_ISA=portable` or `MCLV_ISA=avx2`.
     pub fn best() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| match std::env::var("MCLV_ISA") {
             Ok(wish) if wish == "portable" => Self::portable(),
-            _ => Self::avx2().unwrap_or(Self::portable()),
+            Ok(wish) if wish == "avx2" => Self::avx2().unwrap_or(Self::portable()),
+            _ => Self::avx512().or_else(Self::avx2).unwrap_or(Self::portable()),
         })
     }
 
-    /// `portable` or `avx2+fma`.
+    /// `portable`, `avx2+fma` or `avx512vl`.
     pub const fn name(self) -> &'static str {
         match self.0 {
             Kind::Portable => "portable",
             #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => "avx2+fma",
+            #[cfg(target_arch = "x86_64")]
+            Kind::Avx512 => "avx512vl",
         }
     }
 
@@ -93,6 +112,15 @@ macro_rules! kernels {
                     #[target_feature(enable = "avx2,fma,bmi1,popcnt")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
                         $generic::<$crate::arch::avx2::Avx2>($($arg),*)
+                    }
+                    // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
+                    unsafe { build($($arg),*) }
+                }
+                #[cfg(target_arch = "x86_64")]
+                $crate::isa::Kind::Avx512 => {
+                    #[target_feature(enable = "avx2,fma,bmi1,popcnt,avx512f,avx512vl,avx512bw,avx512dq")]
+                    fn build($($arg: $ty),*) $(-> $ret)? {
+                        $generic::<$crate::arch::avx2::Avx512>($($arg),*)
                     }
                     // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
                     unsafe { build($($arg),*) }

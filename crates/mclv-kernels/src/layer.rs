@@ -241,19 +241,6 @@ impl Columns {
         self.n_units
     }
 
-    /// The sum of each unit over the states.
-    pub fn sums(&self) -> Vec<f32> {
-        match &self.kind {
-            ColumnKind::Bits(words) => {
-                let count = |column: &[u64]| column.iter().map(|w| w.count_ones()).sum::<u32>() as f32;
-                words.chunks_exact(words_for(self.n_rows)).map(count).collect()
-            }
-            ColumnKind::Reals(values) => {
-                values.chunks_exact(self.n_rows).map(|column| column.iter().sum()).collect()
-            }
-        }
-    }
-
     /// List the states of each unit of a range.
     #[inline(always)]
     fn list(&self, units: std::ops::Range<usize>, scratch: &mut Scratch) {
@@ -417,19 +404,25 @@ impl<S: Simd> RoundKeys<S> {
         Self(keys)
     }
 
-    /// Philox blocks `first … first + 3`, one per lane; the low half of each lane counts.
+    /// Philox blocks `first …`, four to a register and `G` registers' worth; the low half of each lane counts.
     ///
-    /// The upper halves are left as they fall: no operation looks at them.
+    /// The upper halves are left as they fall: no operation looks at them. A block is one long chain of
+    /// dependent operations, so several go abreast.
     #[inline(always)]
-    fn four_blocks(&self, first: u32, [c1, c2, c3]: [u32; 3]) -> [S::U64; 4] {
+    fn blocks<const G: usize>(&self, first: u32, [c1, c2, c3]: [u32; 3]) -> [[S::U64; 4]; G] {
         let splat = |x: u32| S::U64::splat(u64::from(x));
         let m = MULTIPLIERS.map(splat);
         let lanes = S::U64::load(&[0, 1, 2, 3]);
-        let mut x = [splat(first).add(lanes), splat(c1), splat(c2), splat(c3)];
+        let mut x = [[splat(0), splat(c1), splat(c2), splat(c3)]; G];
+        for (g, x) in (0u32..).zip(&mut x) {
+            x[0] = splat(first + 4 * g).add(lanes);
+        }
         for key in &self.0 {
-            let p0 = m[0].mul_low_halves(x[0]);
-            let p1 = m[1].mul_low_halves(x[2]);
-            x = [p1.high_half().xor(x[1]).xor(key[0]), p1, p0.high_half().xor(x[3]).xor(key[1]), p0];
+            for x in &mut x {
+                let p0 = m[0].mul_low_halves(x[0]);
+                let p1 = m[1].mul_low_halves(x[2]);
+                *x = [p1.high_half().xor(x[1]).xor(key[0]), p1, p0.high_half().xor(x[3]).xor(key[1]), p0];
+            }
         }
         x
     }
@@ -443,22 +436,37 @@ fn bernoulli<S: Simd, const V: usize>(
     keys: &RoundKeys<S>,
     tail: [u32; 3],
 ) -> u64 {
+    // Two cells to a group of four blocks.
+    match V {
+        1 | 2 => bernoulli_groups::<S, V, 1>(x, cell, keys, tail),
+        8 if S::N_REGISTERS >= 32 => bernoulli_groups::<S, V, 4>(x, cell, keys, tail),
+        _ => bernoulli_groups::<S, V, 2>(x, cell, keys, tail),
+    }
+}
+
+#[inline(always)]
+fn bernoulli_groups<S: Simd, const V: usize, const G: usize>(
+    x: [S::F32; V],
+    cell: usize,
+    keys: &RoundKeys<S>,
+    tail: [u32; 3],
+) -> u64 {
     // Beyond 80 the unlikely value has probability 0 in any case; e⁸⁰ is still finite.
     let limit = S::F32::splat(80.0);
     let one = S::F32::splat(1.0);
     let mut bits = 0;
-    for pair in 0..V.div_ceil(2) {
-        let group = (cell / 2 + pair) as u32;
-        let k = keys.four_blocks(4 * group, tail);
-        let u = [S::uniforms(k[0], k[1]), S::uniforms(k[2], k[3])];
-        for (half, u) in u.into_iter().enumerate() {
-            let c = 2 * pair + half;
-            if c < V {
-                let e = exp_normal(x[c].abs().min(limit));
-                let unlikely = u.mul_add(e, u).lt_mask(one);
-                bits |= (unlikely ^ x[c].sign_mask() ^ 0xff) << (CELL * c);
-            }
+    for (part, x) in x.chunks(2 * G).enumerate() {
+        let first_cell = cell + 2 * G * part;
+        let k = keys.blocks::<G>((2 * first_cell) as u32, tail);
+        let mut part_bits = 0;
+        for (c, x) in x.iter().enumerate() {
+            let k = &k[c / 2][2 * (c % 2)..];
+            let u = S::uniforms(k[0], k[1]);
+            let e = exp_normal(x.abs().min(limit));
+            let unlikely = u.mul_add(e, u).lt_mask(one);
+            part_bits |= (unlikely ^ x.sign_mask() ^ 0xff) << (CELL * c);
         }
+        bits |= part_bits << (CELL * 2 * G * part);
     }
     bits
 }
@@ -729,6 +737,19 @@ impl<S: Simd> Sink<S> for SoftplusSum<'_> {
 }
 
 #[inline(always)]
+fn column_sums_generic<S: Simd>(columns: &Columns) -> Vec<f32> {
+    match &columns.kind {
+        ColumnKind::Bits(words) => {
+            let count = |column: &[u64]| column.iter().map(|w| w.count_ones()).sum::<u32>() as f32;
+            words.chunks_exact(words_for(columns.n_rows)).map(count).collect()
+        }
+        ColumnKind::Reals(values) => {
+            values.chunks_exact(columns.n_rows).map(|column| column.iter().sum()).collect()
+        }
+    }
+}
+
+#[inline(always)]
 fn accumulate_generic<S: Simd>(
     columns: &Columns,
     right: &Tiles,
@@ -794,6 +815,9 @@ kernels! {
         scratch: &mut Scratch,
         out: &mut [f64],
     ) = quick_log_weights_generic;
+
+    /// The sum of each unit over the states.
+    pub fn column_sums(columns: &Columns) -> Vec<f32> = column_sums_generic;
 
     /// Add `scale · Σ_r x_r[i] · right[r]` to each row `i` of a piece of a matrix: the outer products of states
     /// with rows of floats.
@@ -993,7 +1017,9 @@ mod tests {
                 }
             }
             let sums: Vec<f32> = (0..n_units).map(|i| case.x.iter().skip(i).step_by(n_units).sum()).collect();
-            prop_assert_eq!(columns.sums(), sums);
+            for isa in Isa::available() {
+                prop_assert_eq!(&column_sums(isa, &columns), &sums);
+            }
             let right = Tiles::from_rows(n_rows, n_columns, &right);
             for isa in Isa::available() {
                 let mut out = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);

@@ -179,6 +179,24 @@ impl Tiles {
         self.cells[self.cell_index(row, column / CELL)].0[column % CELL]
     }
 
+    /// The sum of each column over the rows, rows in order.
+    pub fn column_sums(&self) -> Vec<f32> {
+        let mut sums = Vec::with_capacity(self.n_columns);
+        for (width, cells) in self.tiles() {
+            let mut here = [[0.0; CELL]; TILE];
+            for row in cells.chunks_exact(width) {
+                for (sum, cell) in here.iter_mut().zip(row) {
+                    for (s, x) in sum.iter_mut().zip(cell.0) {
+                        *s += x;
+                    }
+                }
+            }
+            sums.extend(here[..width].as_flattened());
+        }
+        sums.truncate(self.n_columns);
+        sums
+    }
+
     /// Set every element, padding too, to zero.
     pub fn clear(&mut self) {
         self.cells.fill(Cell([0.0; CELL]));
@@ -285,6 +303,8 @@ mod tests {
                 }
             }
             assert_eq!(t.transposed(), tiles, "padding stays zero");
+            let sums: Vec<f32> = (0..n_columns).map(|c| (0..n_rows).map(|r| tiles.get(r, c)).sum()).collect();
+            assert_eq!(tiles.column_sums(), sums);
             assert_eq!(tiles.as_slice().iter().filter(|&&x| x != 0.0).count(), values.len());
         }
     }

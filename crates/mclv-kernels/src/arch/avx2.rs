@@ -123,6 +123,7 @@ impl Simd for Avx2 {
     type F32 = __m256;
     type F64 = __m256d;
     type U64 = __m256i;
+    const N_REGISTERS: usize = 16;
 
     op! {
         fn uniforms(even: __m256i, odd: __m256i) -> __m256 {
@@ -131,5 +132,21 @@ impl Simd for Avx2 {
             let k = _mm256_cvtepi32_ps(_mm256_srli_epi32::<1>(k));
             _mm256_fmadd_ps(k, _mm256_set1_ps(STEP), _mm256_set1_ps(STEP / 2.0))
         }
+    }
+}
+
+/// The same operations, compiled for AVX-512's 32 registers and three-way logic.
+#[derive(Clone, Copy)]
+pub(crate) struct Avx512;
+
+impl Simd for Avx512 {
+    type F32 = __m256;
+    type F64 = __m256d;
+    type U64 = __m256i;
+    const N_REGISTERS: usize = 32;
+
+    #[inline(always)]
+    fn uniforms(even: __m256i, odd: __m256i) -> __m256 {
+        Avx2::uniforms(even, odd)
     }
 }

@@ -143,6 +143,9 @@ pub(crate) trait Simd: Copy {
     type F64: F64Lanes;
     type U64: U64Lanes;
 
+    /// How many values can be kept at hand.
+    const N_REGISTERS: usize;
+
     /// Eight uniform numbers in (0, 1] from the low halves of `even` and `odd`.
     ///
     /// Lane `2l + j` is `round(k >> 1)·2⁻³¹ + 2⁻³²`, `k` the low half of lane `l` of `[even, odd][j]`: spaced

@@ -133,6 +133,7 @@ impl Simd for Portable {
     type F32 = [f32; 8];
     type F64 = [f64; 4];
     type U64 = [u64; 4];
+    const N_REGISTERS: usize = 16;
 
     #[inline(always)]
     fn uniforms(even: [u64; 4], odd: [u64; 4]) -> [f32; 8] {

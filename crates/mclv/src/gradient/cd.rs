@@ -53,7 +53,7 @@ impl NegativePhase for Cd {
             })
             .collect();
         let total: f64 = blocks.iter().map(PairBlock::total_weight).sum();
-        moments.add(&blocks, (-1.0 / total) as f32);
+        moments.add(blocks, (-1.0 / total) as f32);
         Ok(true)
     }
 }

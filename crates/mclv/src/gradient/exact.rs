@@ -73,7 +73,8 @@ impl NegativePhase for ExactPhase {
                     }
                 })
                 .collect();
-            moments.add(&blocks, -1.0);
+            moments.add(blocks, -1.0);
+            moments.flush();
         }
         Ok(true)
     }

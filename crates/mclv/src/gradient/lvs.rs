@@ -484,7 +484,7 @@ impl NegativePhase for LvsPhase {
             self.draw_set(rbm, data, step)?;
             return Ok(false);
         }
-        moments.add(&blocks, (-1.0 / total) as f32);
+        moments.add(blocks, (-1.0 / total) as f32);
         Ok(true)
     }
 

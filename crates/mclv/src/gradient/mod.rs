@@ -41,7 +41,6 @@ pub(crate) struct PositiveBlock {
     pub(crate) h: Vec<u64>,
     /// Weights of the rows; none: all are 1.
     pub(crate) weights: Option<Vec<f32>>,
-    pub(crate) pairs: PairBlock,
 }
 
 /// A negative phase that goes on from update to update.

@@ -102,7 +102,7 @@ impl NegativePhase for Pcd {
                 PairBlock::new(v.states(), rbm.n_visible(), means)
             })
             .collect();
-        moments.add(&blocks, (-1.0 / self.h.n_rows() as f64) as f32);
+        moments.add(blocks, (-1.0 / self.h.n_rows() as f64) as f32);
         Ok(true)
     }
 
@@ -126,7 +126,8 @@ impl NegativePhase for Pcd {
             let words = state.words(what).ok_or(Error::MissingState { what })?;
             Ok(BitRows::from_words(rbm.n_hidden(), words.to_vec()))
         };
-        (self.h, self.before) = (rows("chains")?, rows("before")?);
+        self.h = rows("chains")?;
+        self.before = rows("before").unwrap_or_default();
         Ok(())
     }
 }

@@ -101,6 +101,7 @@ fn negative(
 ) -> Vec<f64> {
     let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
     assert!(phase.subtract(rbm, data, positive, step, &mut moments, &Silent).unwrap());
+    moments.flush();
     list(&moments, -1.0)
 }
 
@@ -114,12 +115,17 @@ fn minibatch(rbm: &Rbm, rows: &BitRows, step: Step) -> Vec<PositiveBlock> {
             let v = Rows::Bits(BitRows::from_words(rbm.n_visible(), words.clone()));
             let draws = |r: usize| stream(step.seed, Purpose::Positive, (first + r) as u64).at(step.update);
             let h = rbm.sample_h_from_v(&v, draws).unwrap().words().to_vec();
-            let means = rbm.mean_h_from_v(&v).unwrap();
-            let means = Tiles::from_rows(n_rows, rbm.n_hidden(), means.values());
-            let pairs = PairBlock::new(v.states(0, n_rows), rbm.n_visible(), means);
-            PositiveBlock { v: Visible::Bits(words), n_rows, h, weights: None, pairs }
+            PositiveBlock { v: Visible::Bits(words), n_rows, h, weights: None }
         })
         .collect()
+}
+
+/// The pairs of the positive phase of `rows`.
+fn data_pairs(rbm: &Rbm, rows: &BitRows) -> PairBlock {
+    let v = Rows::Bits(rows.clone());
+    let means = rbm.mean_h_from_v(&v).unwrap();
+    let means = Tiles::from_rows(rows.n_rows(), rbm.n_hidden(), means.values());
+    PairBlock::new(v.states(0, rows.n_rows()), rbm.n_visible(), means)
 }
 
 fn differences<'a>(estimate: &'a [f64], exact: &'a [f64]) -> impl Iterator<Item = f64> + 'a {

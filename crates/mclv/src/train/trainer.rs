@@ -239,21 +239,21 @@ impl Trainer {
     ) -> Result<()> {
         let step = self.step_at(self.update, n_updates);
         let wants_h = self.phase.wants_hidden_states();
-        let positive: Vec<PositiveBlock> = batch
+        let (positive, pairs): (Vec<PositiveBlock>, Vec<PairBlock>) = batch
             .par_chunks(BLOCK)
             .enumerate()
             .map_init(Scratch::default, |scratch, (b, rows)| {
                 let weights = self.weights.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect());
                 positive_block(&self.rbm, data, rows, weights, wants_h.then_some((step, b)), scratch)
             })
-            .collect();
-        let total: f64 = positive.iter().map(|b| b.pairs.total_weight()).sum();
+            .unzip();
+        let total: f64 = pairs.iter().map(PairBlock::total_weight).sum();
         if total == 0.0 {
             return Ok(());
         }
         self.gradient.clear();
         let gradient = &mut self.gradient;
-        gradient.add(positive.iter().map(|b| &b.pairs), (1.0 / total) as f32);
+        gradient.add(pairs, (1.0 / total) as f32);
         if self.settings.centred {
             // Before the negative phase is taken off, `a` is the mean of the hidden units over the minibatch.
             let rate = self.settings.offset_rate;
@@ -266,6 +266,8 @@ impl Trainer {
         }
         if self.settings.centred {
             gradient.centre(&self.offsets);
+        } else {
+            gradient.flush();
         }
         if self.settings.clip > 0.0 {
             let norm = gradient.norm();
@@ -331,10 +333,18 @@ fn positive_block(
     weights: Option<Vec<f32>>,
     hidden: Option<(Step, usize)>,
     scratch: &mut Scratch,
-) -> PositiveBlock {
+) -> (PositiveBlock, PairBlock) {
     let v = match data {
-        Rows::Bits(bits) => Visible::Bits(rows.iter().flat_map(|&r| bits.row(r)).copied().collect()),
-        Rows::Reals(reals) => Visible::Reals(rows.iter().flat_map(|&r| reals.row(r)).copied().collect()),
+        Rows::Bits(bits) => {
+            let mut words = Vec::with_capacity(rows.len() * bits.n_words());
+            rows.iter().for_each(|&r| words.extend_from_slice(bits.row(r)));
+            Visible::Bits(words)
+        }
+        Rows::Reals(reals) => {
+            let mut values = Vec::with_capacity(rows.len() * reals.n_columns());
+            rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
+            Visible::Reals(values)
+        }
     };
     let mut h_means = Tiles::zeros(rows.len(), rbm.n_hidden());
     let mut h = Vec::new();
@@ -356,5 +366,5 @@ fn positive_block(
         None => PairBlock::new(v.states(), rbm.n_visible(), h_means),
         Some(weights) => PairBlock::weighted(v.states(), rbm.n_visible(), h_means, weights),
     };
-    PositiveBlock { v, n_rows: rows.len(), h, weights, pairs }
+    (PositiveBlock { v, n_rows: rows.len(), h, weights }, pairs)
 }

@@ -1,5 +1,5 @@
 use super::oracle::{Joint, parameters};
-use super::{list, minibatch, negative, step};
+use super::{data_pairs, list, minibatch, negative, step};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::gradient::{Gradient, Moments};
@@ -40,7 +40,8 @@ fn data_minus_model_is_the_slope_of_the_log_likelihood() {
         let bits = BitRows::from_words(n_visible, rows.clone());
         let positive = minibatch(&rbm, &bits, step(0));
         let mut moments = Moments::zeros(n_visible, n_hidden);
-        moments.add(positive.iter().map(|block| &block.pairs), 1.0 / rows.len() as f32);
+        moments.add([data_pairs(&rbm, &bits)], 1.0 / rows.len() as f32);
+        moments.flush();
         let only_data = list(&moments, 1.0);
         let mut phase = Gradient::Exact.negative_phase();
         phase.subtract(&rbm, &Rows::Bits(bits), &positive, step(0), &mut moments, &Silent).unwrap();

@@ -78,10 +78,11 @@ fn of_weighted_sums(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] 
     let [mut of_sums, mut of_lengths] = <[Replicates; 2]>::default();
     for update in 0..N_REPLICATES {
         let (blocks, log_unit) = phase.separate_tours(now, N_TOURS, step(update));
-        let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
-        moments.add(&blocks, 1.0);
         let per_tour = log_unit.exp() / N_TOURS as f64;
         let length = per_tour * blocks.iter().map(PairBlock::total_weight).sum::<f64>();
+        let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
+        moments.add(blocks, 1.0);
+        moments.flush();
         of_sums.push(list(&moments, per_tour).iter().zip(&exact).map(|(sum, e)| sum - length * e));
         of_lengths.push([length - mean_length]);
     }
@@ -165,9 +166,10 @@ fn an_update_subtracts_weighted_sums_over_their_total_weight() {
     let (mut phase, data, _) = begun(settings.clone(), &earlier);
     let ratio = negative(&mut phase, &now, &data, &[], step(3));
     let (blocks, _) = begun(settings, &earlier).0.separate_tours(&now, N_TOURS, step(3));
-    let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
-    moments.add(&blocks, 1.0);
     let total: f64 = blocks.iter().map(PairBlock::total_weight).sum();
+    let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
+    moments.add(blocks, 1.0);
+    moments.flush();
     assert!(differences(&ratio, &list(&moments, 1.0 / total)).all(|d| d.abs() < 1e-5));
     assert!(total < phase.take_tour_info().unwrap().n_steps as f64, "weights are at most 1");
 }
@@ -200,7 +202,8 @@ fn tours_of_a_large_minibatch_differ() {
     let (blocks, _) = phase.separate_tours(&rbm, (1 << 16) + BLOCK, step(1));
     let sums = |block: &PairBlock| {
         let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
-        moments.add([block], 1.0);
+        moments.add([block.clone()], 1.0);
+        moments.flush();
         moments
     };
     assert_ne!(sums(&blocks[0]), sums(blocks.last().unwrap()));

@@ -113,21 +113,30 @@ impl Tiles {
     /// If `out` has another shape.
     pub fn transpose_into(&self, out: &mut Self) {
         assert_eq!((out.n_rows, out.n_columns), (self.n_columns, self.n_rows), "shape of a transpose");
-        // Blocks of 8 × 8: one cell of each of eight rows becomes eight cells of one column of cells.
-        for row_block in 0..self.n_rows.div_ceil(CELL) {
-            let rows = row_block * CELL..self.n_rows.min((row_block + 1) * CELL);
-            for column_block in 0..self.n_columns.div_ceil(CELL) {
+        for mut piece in out.segments_mut(usize::MAX) {
+            self.transpose_piece(&mut piece);
+        }
+    }
+
+    /// Write the part of the transpose that `out` is, a piece of a matrix of the transposed shape.
+    pub fn transpose_piece(&self, out: &mut Segment<'_>) {
+        // Blocks of 8 × 8: one cell of each of eight rows of ours becomes one cell of eight rows of theirs.
+        let (first_column, n_columns) = (out.first_row, out.n_rows());
+        for cell in 0..out.width {
+            let first_row = (out.tile * TILE + cell) * CELL;
+            let rows = first_row..self.n_rows.min(first_row + CELL);
+            for column_block in first_column / CELL..(first_column + n_columns).div_ceil(CELL) {
                 let mut block = [[0.0; CELL]; CELL];
                 for (l, r) in rows.clone().enumerate() {
-                    let cell = self.cells[self.cell_index(r, column_block)].0;
-                    for (c, x) in cell.into_iter().enumerate() {
+                    let ours = self.cells[self.cell_index(r, column_block)].0;
+                    for (c, x) in ours.into_iter().enumerate() {
                         block[c][l] = x;
                     }
                 }
-                let first = column_block * CELL;
-                for (c, values) in block.iter().enumerate().take(self.n_columns - first) {
-                    let at = out.cell_index(first + c, row_block);
-                    out.cells[at].0 = *values;
+                for (c, values) in (column_block * CELL..).zip(block) {
+                    if c >= first_column && c < first_column + n_columns {
+                        out.cells[(c - first_column) * out.width + cell].0 = values;
+                    }
                 }
             }
         }
@@ -148,7 +157,7 @@ impl Tiles {
         let widths: Vec<usize> = (0..n_tiles).map(|t| self.width(t)).collect();
         let mut rest = self.cells.as_mut_slice();
         for (tile, width) in widths.into_iter().enumerate() {
-            for first_row in (0..all_rows).step_by(n_rows) {
+            for first_row in (0..all_rows).step_by(n_rows.max(1)) {
                 let n = n_rows.min(all_rows - first_row);
                 let (cells, after) = rest.split_at_mut(n * width);
                 rest = after;
@@ -303,6 +312,9 @@ mod tests {
                 }
             }
             assert_eq!(t.transposed(), tiles, "padding stays zero");
+            let mut by_pieces = Tiles::zeros(n_columns, n_rows);
+            by_pieces.segments_mut(5).iter_mut().for_each(|piece| tiles.transpose_piece(piece));
+            assert_eq!(by_pieces, t);
             let sums: Vec<f32> = (0..n_columns).map(|c| (0..n_rows).map(|r| tiles.get(r, c)).sum()).collect();
             assert_eq!(tiles.column_sums(), sums);
             assert_eq!(tiles.as_slice().iter().filter(|&&x| x != 0.0).count(), values.len());

@@ -12,6 +12,9 @@ use rayon::prelude::*;
 /// Rows per unit of parallel work. Fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 128;
 
+/// Below this many weights, threads cost more than they save.
+const MIN_PARALLEL: usize = 100_000;
+
 /// A Restricted Boltzmann Machine over `v ∈ {0,1}^n_visible`, `h ∈ {0,1}^n_hidden`.
 ///
 /// ```text
@@ -252,7 +255,13 @@ impl Rbm {
     /// Change the parameters in place; the two layouts of the weights are brought in step afterwards.
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut Tiles, &mut [f32], &mut [f32])) {
         change(self.up.weights_mut(), &mut self.visible_bias, &mut self.hidden_bias);
-        self.up.weights().transpose_into(self.down.weights_mut());
+        let up = self.up.weights();
+        if up.as_slice().len() < MIN_PARALLEL {
+            up.transpose_into(self.down.weights_mut());
+        } else {
+            let pieces = self.down.weights_mut().segments_mut(usize::MAX);
+            pieces.into_par_iter().for_each(|mut piece| up.transpose_piece(&mut piece));
+        }
         self.up.set_bias(&self.hidden_bias);
         self.down.set_bias(&self.visible_bias);
     }

@@ -4,7 +4,11 @@ use crate::gradient::Moments;
 use crate::model::Rbm;
 use mclv_kernels::Isa;
 use mclv_kernels::update::{AdamStep, Decay, adam, plain_sgd, sgd};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+
+/// Numbers per unit of parallel work.
+const CHUNK: usize = 1 << 16;
 
 /// A rule for steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -84,7 +88,9 @@ impl Stepper {
                 (Optimizer::Sgd { momentum }, Some(v), _) => {
                     let v = [v.w.as_mut_slice(), &mut v.b, &mut v.a];
                     for ((x, g, decay), v) in parts.into_iter().zip(v) {
-                        sgd(isa, x, g, v, rate as f32, momentum as f32, decay);
+                        let chunks =
+                            x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(v.par_chunks_mut(CHUNK));
+                        chunks.for_each(|((x, g), v)| sgd(isa, x, g, v, rate as f32, momentum as f32, decay));
                     }
                 }
                 (Optimizer::Adam { beta1, beta2, epsilon }, Some(m), Some(s)) => {
@@ -99,12 +105,15 @@ impl Stepper {
                     let m = [m.w.as_mut_slice(), &mut m.b, &mut m.a];
                     let s = [s.w.as_mut_slice(), &mut s.b, &mut s.a];
                     for (((x, g, decay), m), s) in parts.into_iter().zip(m).zip(s) {
-                        adam(isa, x, g, m, s, step, decay);
+                        let chunks = x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK));
+                        let memory = m.par_chunks_mut(CHUNK).zip(s.par_chunks_mut(CHUNK));
+                        chunks.zip(memory).for_each(|((x, g), (m, s))| adam(isa, x, g, m, s, step, decay));
                     }
                 }
                 _ => {
                     for (x, g, decay) in parts {
-                        plain_sgd(isa, x, g, rate as f32, decay);
+                        let chunks = x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK));
+                        chunks.for_each(|(x, g)| plain_sgd(isa, x, g, rate as f32, decay));
                     }
                 }
             }

@@ -1,7 +1,8 @@
 //! Show progress on standard error, and hear Ctrl-C.
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use mclv::progress::Progress;
+use std::fmt::Write;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -22,9 +23,17 @@ impl Watch {
         listen_for_ctrl_c();
         N_WATCHES.fetch_add(1, Ordering::Relaxed);
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        let amount = if unit == "B" { "{bytes}/{total_bytes} ({bytes_per_sec})" } else { "{per_sec}" };
+        let amount = if unit == "B" { "{bytes}/{total_bytes} ({bytes_per_sec})" } else { "{rate}" };
         let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}, {{eta}} left  {{msg}}");
-        bar.set_style(ProgressStyle::with_template(&style).expect("a valid template"));
+        let unit = unit.to_owned();
+        let rate = move |state: &ProgressState, out: &mut dyn Write| {
+            // Whoever draws the bar has nowhere to report an error to.
+            let _ = match state.per_sec() {
+                rate if rate >= 1e6 => write!(out, "{:.0} million {unit}/s", rate / 1e6),
+                rate => write!(out, "{rate:.0} {unit}/s"),
+            };
+        };
+        bar.set_style(ProgressStyle::with_template(&style).expect("a valid template").with_key("rate", rate));
         Self { bar }
     }
 }

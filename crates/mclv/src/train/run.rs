@@ -236,7 +236,7 @@ impl Run {
             });
             let rows = redrawn.as_ref().unwrap_or(&self.train.rows);
             let learning_rate = self.trainer.learning_rate();
-            match self.trainer.epoch(rows, &Quiet(listener)) {
+            match self.trainer.epoch(rows, listener) {
                 Err(Error::Cancelled) => {
                     self.save_checkpoint()?;
                     return Ok(Outcome::Interrupted { epochs: self.trainer.epochs_done() });
@@ -426,13 +426,11 @@ fn is_sane(rbm: &Rbm) -> bool {
     sane(&rbm.weights()) && sane(rbm.visible_bias()) && sane(rbm.hidden_bias())
 }
 
-/// Passes on the wish to stop, and reports of training, but not those of evaluations.
+/// Passes on the wish to stop, but not how far an evaluation has come: the bar belongs to training.
 struct Quiet<'a>(&'a dyn Listener);
 
 impl Progress for Quiet<'_> {
-    fn report(&self, done: u64, total: u64) {
-        self.0.report(done, total);
-    }
+    fn report(&self, _done: u64, _total: u64) {}
 
     fn cancelled(&self) -> bool {
         self.0.cancelled()

@@ -181,10 +181,10 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "HOW", help_heading = "Model")]
     pub(crate) init: Option<Init>,
 
-    /// Gradient estimator [default: pcd]
+    /// Gradient estimator [default: pcd with --k 3]
     #[arg(long, value_enum, help_heading = "Gradient")]
     pub(crate) gradient: Option<Estimator>,
-    /// Gibbs steps per update; for tours also `dynamic`: until all return [default: 1]
+    /// Gibbs steps per update; for tours also `dynamic`: until all return [default: 1 with --gradient, else 3]
     #[arg(long, value_name = "K", help_heading = "Gradient")]
     pub(crate) k: Option<TourLength>,
     /// Persistent chains, or tours per update [default: as many as rows in a minibatch]

@@ -81,7 +81,7 @@ impl Default for TrainSettings {
             patience: 0,
             seed: 0,
             optimizer: Optimizer::default(),
-            gradient: Gradient::Pcd { k: 1, n_chains: 0, visible: VisibleChain::Sampled },
+            gradient: Gradient::Pcd { k: 3, n_chains: 0, visible: VisibleChain::Sampled },
             warm_up: Gradient::Cd { k: 1, visible: VisibleChain::Sampled },
         }
     }

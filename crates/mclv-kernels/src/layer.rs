@@ -137,8 +137,9 @@ enum List<'a> {
 }
 
 impl Scratch {
+    /// List states of `n_units` units that `n_out` sums are to be made of.
     #[inline(always)]
-    fn list(&mut self, states: States<'_>, n_units: usize) {
+    fn list(&mut self, states: States<'_>, n_units: usize, n_out: usize) {
         self.ends.clear();
         match states {
             States::Bits(words) => {
@@ -156,15 +157,15 @@ impl Scratch {
                     self.ends.push(n);
                 }
             }
-            States::Reals(values) => self.list_reals(values, n_units),
+            States::Reals(values) => self.list_reals(values, n_units, n_out),
         }
     }
 
     #[inline(always)]
-    fn list_reals(&mut self, values: &[f32], n_units: usize) {
+    fn list_reals(&mut self, values: &[f32], n_units: usize, n_out: usize) {
         let n_zeros: usize = values.iter().map(|&x| usize::from(x == 0.0)).sum();
-        if 2 * n_zeros < values.len() {
-            // Mostly non-zero: a zero more to add costs less than a list.
+        // To list an element takes about as long as to add it to 64 sums. Zeros change no sum, so the choice is free.
+        if n_zeros * n_out < 64 * values.len() {
             self.kind = ListKind::Dense;
             self.value.clear();
             self.value.extend_from_slice(values);
@@ -243,18 +244,17 @@ impl Columns {
 
     /// List the states of each unit of a range.
     #[inline(always)]
-    fn list(&self, units: std::ops::Range<usize>, scratch: &mut Scratch) {
+    fn list(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {
         assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
         match &self.kind {
             ColumnKind::Bits(words) => {
                 let per_unit = words_for(self.n_rows);
-                scratch.list(States::Bits(&words[units.start * per_unit..units.end * per_unit]), self.n_rows);
+                let words = &words[units.start * per_unit..units.end * per_unit];
+                scratch.list(States::Bits(words), self.n_rows, n_out);
             }
             ColumnKind::Reals(values) => {
-                scratch.list(
-                    States::Reals(&values[units.start * self.n_rows..units.end * self.n_rows]),
-                    self.n_rows,
-                );
+                let values = &values[units.start * self.n_rows..units.end * self.n_rows];
+                scratch.list(States::Reals(values), self.n_rows, n_out);
             }
         }
     }
@@ -494,6 +494,9 @@ fn run_tile<S: Simd, K: Sink<S>>(
     scratch: &Scratch,
     sink: &mut K,
 ) {
+    if scratch.kind == ListKind::Dense {
+        return dense_tile::<S, K>(bias, t, (width, tile), scratch, sink);
+    }
     let mut offset = 0;
     while offset < width {
         offset += match width - offset {
@@ -505,6 +508,79 @@ fn run_tile<S: Simd, K: Sink<S>>(
     }
 }
 
+/// One tile of dense states: four rows at a time, so that each weight that is read serves four sums.
+#[inline(always)]
+fn dense_tile<S: Simd, K: Sink<S>>(
+    bias: Option<&[Cell]>,
+    t: usize,
+    (width, tile): (usize, &[Cell]),
+    scratch: &Scratch,
+    sink: &mut K,
+) {
+    const ROWS: usize = 4;
+    let n_units = scratch.ends.first().copied().unwrap_or(0);
+    let mut offset = 0;
+    while offset < width {
+        let v = if width - offset >= 2 { 2 } else { 1 };
+        for (group, rows) in scratch.value.chunks(ROWS * n_units.max(1)).enumerate() {
+            let first = ROWS * group;
+            match (v, rows.len() == ROWS * n_units) {
+                (2, true) => dense_rows::<S, K, 2, ROWS>(bias, tile, [t, width, offset], rows, first, sink),
+                (_, true) => dense_rows::<S, K, 1, ROWS>(bias, tile, [t, width, offset], rows, first, sink),
+                (2, false) => {
+                    for (r, row) in (first..).zip(rows.chunks_exact(n_units)) {
+                        dense_rows::<S, K, 2, 1>(bias, tile, [t, width, offset], row, r, sink);
+                    }
+                }
+                (_, false) => {
+                    for (r, row) in (first..).zip(rows.chunks_exact(n_units)) {
+                        dense_rows::<S, K, 1, 1>(bias, tile, [t, width, offset], row, r, sink);
+                    }
+                }
+            }
+        }
+        offset += v;
+    }
+}
+
+#[inline(always)]
+fn dense_rows<S: Simd, K: Sink<S>, const V: usize, const R: usize>(
+    bias: Option<&[Cell]>,
+    tile: &[Cell],
+    [t, width, offset]: [usize; 3],
+    rows: &[f32],
+    first: usize,
+    sink: &mut K,
+) {
+    let n_units = rows.len() / R;
+    let mut acc = [base::<S, V>(bias, offset); R];
+    for (i, weights) in tile.chunks_exact(width).enumerate().take(n_units) {
+        let weights: &[Cell; V] = weights[offset..].first_chunk().expect("a row of the tile");
+        let w = weights.each_ref().map(|cell| S::F32::load(&cell.0));
+        for (r, acc) in acc.iter_mut().enumerate() {
+            let x = S::F32::splat(rows[r * n_units + i]);
+            for (a, w) in acc.iter_mut().zip(w) {
+                *a = x.mul_add(w, *a);
+            }
+        }
+    }
+    for (r, acc) in (first..).zip(acc) {
+        sink.put(acc, r, t, offset);
+    }
+}
+
+/// What sums begin with.
+#[inline(always)]
+fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize) -> [S::F32; V] {
+    let mut base = [S::F32::splat(0.0); V];
+    if let Some(bias) = bias {
+        for (b, cell) in base.iter_mut().zip(&bias[offset..]) {
+            *b = S::F32::load(&cell.0);
+        }
+    }
+    base
+}
+
 #[inline(always)]
 fn piece<S: Simd, K: Sink<S>, const V: usize>(
     bias: Option<&[Cell]>,
@@ -513,12 +589,7 @@ fn piece<S: Simd, K: Sink<S>, const V: usize>(
     scratch: &Scratch,
     sink: &mut K,
 ) -> usize {
-    let mut base = [S::F32::splat(0.0); V];
-    if let Some(bias) = bias {
-        for (b, cell) in base.iter_mut().zip(&bias[offset..]) {
-            *b = S::F32::load(&cell.0);
-        }
-    }
+    let base = base::<S, V>(bias, offset);
     for (row, list) in scratch.rows().enumerate() {
         sink.put(gather::<S, V>(base, tile, width, offset, list), row, t, offset);
     }
@@ -600,14 +671,14 @@ impl<S: Simd> Sink<S> for Sample<'_, S> {
 #[inline(always)]
 fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
-    scratch.list(states, affine.n_in());
+    scratch.list(states, affine.n_in(), affine.n_out());
     run::<S, _>(affine, scratch, &mut Store::<false>(out));
 }
 
 #[inline(always)]
 fn means_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
-    scratch.list(states, affine.n_in());
+    scratch.list(states, affine.n_in(), affine.n_out());
     run::<S, _>(affine, scratch, &mut Store::<true>(out));
 }
 
@@ -626,7 +697,7 @@ fn sample_generic<S: Simd>(
     if let Some(means) = &means {
         affine.check(states, means);
     }
-    scratch.list(states, affine.n_in());
+    scratch.list(states, affine.n_in(), affine.n_out());
     let mut sink = Sample::<S>::new(bits, affine.n_out(), draws, means);
     run::<S, _>(affine, scratch, &mut sink);
 }
@@ -641,7 +712,7 @@ fn log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    scratch.list(states, affine.n_in());
+    scratch.list(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, scratch, out);
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
         for offset in 0..width {
@@ -681,7 +752,7 @@ fn quick_log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    scratch.list(states, affine.n_in());
+    scratch.list(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, scratch, out);
     let mut products = vec![1.0; out.len()];
     run::<S, _>(affine, scratch, &mut SoftplusSum { sums: out, products: &mut products });
@@ -760,7 +831,7 @@ fn accumulate_generic<S: Simd>(
     assert_eq!(right.n_rows(), columns.n_rows, "as many right-hand rows as states");
     let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
     assert_eq!(tile.0, out.width, "columns of the outer product");
-    columns.list(out.first_row..out.first_row + out.n_rows(), scratch);
+    columns.list(out.first_row..out.first_row + out.n_rows(), out.width * CELL, scratch);
     run_tile::<S, _>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
 }
 

@@ -7,6 +7,7 @@ use anyhow::Context;
 use mclv::data::Binarize;
 use mclv::gradient::{Gradient, Lvs, Starts, TourLength, VisibleChain};
 use mclv::human_seconds;
+use mclv::partition::Guarantee;
 use mclv::progress::Progress;
 use mclv::train::{
     Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, TrainSettings, Warning,
@@ -72,7 +73,10 @@ fn summary(metrics: &Metrics, best: Option<(usize, f64)>, early: bool, folder: &
         ("time", human_seconds(metrics.seconds)),
         (
             "log Z",
-            log_z.map_or("–".into(), |z| format!("{:.4}{error} ({}, {})", z.value, z.method, z.guarantee)),
+            log_z.map_or("–".into(), |z| match z.guarantee {
+                Guarantee::Exact => format!("{:.4} (exact)", z.value),
+                guarantee => format!("{:.4}{error} ({}; {guarantee})", z.value, z.method),
+            }),
         ),
         ("pseudo-LL", number(metrics.pseudo_log_likelihood)),
         ("reconstruction", metrics.reconstruction_error.map_or("–".into(), |x| format!("{x:.5} (MSE)"))),

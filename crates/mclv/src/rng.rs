@@ -37,6 +37,18 @@ pub enum Purpose {
     Ais = 13,
     /// Chains that samples are drawn with.
     Sample = 14,
+    /// Reverse annealed importance sampling.
+    ReverseAis = 15,
+    /// Chains of a ladder of temperatures.
+    Ladder = 16,
+    /// Starts of tours that are measured rather than trained with.
+    TourStart = 17,
+    /// Steps of such tours.
+    TourStep = 18,
+    /// Resampling for intervals.
+    Bootstrap = 19,
+    /// A pilot before a measurement.
+    Pilot = 20,
 }
 
 /// Stream `index` for one purpose under `seed`.

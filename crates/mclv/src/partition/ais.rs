@@ -165,6 +165,8 @@ pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result
     Ok(LogZ {
         value: log_z0 + largest + mean.ln(),
         std_err: (variance / n).sqrt() / mean,
+        interval: None,
+        notes: Vec::new(),
         guarantee: Guarantee::UnbiasedZ,
         method: "ais".into(),
         n_states: f64::from(n_betas) * n,

@@ -95,6 +95,8 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
     Ok(LogZ {
         value: total.ln(),
         std_err: 0.0,
+        interval: None,
+        notes: Vec::new(),
         guarantee: Guarantee::Exact,
         method: "exact".into(),
         n_states: (n_units as f64).exp2(),

@@ -2,23 +2,62 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What is known about an estimate.
+/// What is known about an estimate, of `Z` and of `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Guarantee {
     /// The value itself, to rounding.
     Exact,
-    /// `Z` is estimated without bias; its logarithm is then too small on average, the more so the larger its error bar.
+    /// `E[Ẑ] = Z`; the logarithm is then too small on average, the more so the larger its error bar.
     UnbiasedZ,
+    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`: a likelihood from it looks better than it is.
+    LowerBound,
+    /// `E[log Ẑ] ≥ log Z`: a likelihood from it looks worse than it is.
+    UpperBound,
+    /// Consistent at best: no side is known.
+    None,
+}
+
+impl Guarantee {
+    /// What is guaranteed of `Z`.
+    pub fn of_z(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::UnbiasedZ => "unbiased",
+            Self::LowerBound => "lower bound",
+            Self::UpperBound => "upper bound",
+            Self::None => "none",
+        }
+    }
+
+    /// What is guaranteed of `log Z`.
+    pub fn of_log_z(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::UnbiasedZ | Self::LowerBound => "low on average",
+            Self::UpperBound => "high on average",
+            Self::None => "none",
+        }
+    }
+
+    /// What is guaranteed of a likelihood made with it: the other side.
+    pub fn of_likelihood(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::UnbiasedZ | Self::LowerBound => "optimistic on average",
+            Self::UpperBound => "pessimistic on average",
+            Self::None => "none",
+        }
+    }
 }
 
 impl std::fmt::Display for Guarantee {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Exact => "exact",
-            Self::UnbiasedZ => "Z unbiased, log Z low on average",
-        })
+        match self {
+            Self::Exact | Self::None => f.write_str(self.of_z()),
+            _ => write!(f, "Z {}, log Z {}", self.of_z(), self.of_log_z()),
+        }
     }
 }
 
@@ -29,6 +68,9 @@ pub struct LogZ {
     pub value: f64,
     /// Standard error of `value`; 0 if exact.
     pub std_err: f64,
+    /// A 95 % confidence interval for `log Z`, if the method dares to give one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
     /// What the method guarantees.
     pub guarantee: Guarantee,
     /// The method's name.
@@ -37,4 +79,7 @@ pub struct LogZ {
     pub n_states: f64,
     /// Wall time.
     pub seconds: f64,
+    /// What to know before relying on it: why there is no interval, few chains carrying the weight, and the cure.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
 }

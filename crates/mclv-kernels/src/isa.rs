@@ -42,7 +42,8 @@ impl Isa {
         None
     }
 
-    /// AVX2 with the registers and the three-way logic of AVX-512, still 256 bits wide, where the CPU has them.
+    /// AVX2 with the registers, the three-way logic and the compression of AVX-512, still 256 bits wide, where the CPU
+    /// has them (Ice Lake, Zen 4 and later).
     pub fn avx512() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if Self::avx2().is_some()
@@ -50,6 +51,7 @@ impl Isa {
             && is_x86_feature_detected!("avx512vl")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512dq")
+            && is_x86_feature_detected!("avx512vbmi2")
         {
             return Some(Self(Kind::Avx512));
         }
@@ -118,7 +120,7 @@ macro_rules! kernels {
                 }
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Kind::Avx512 => {
-                    #[target_feature(enable = "avx2,fma,bmi1,popcnt,avx512f,avx512vl,avx512bw,avx512dq")]
+                    #[target_feature(enable = "avx2,fma,bmi1,popcnt,avx512f,avx512vl,avx512bw,avx512dq,avx512vbmi2")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
                         $generic::<$crate::arch::avx2::Avx512>($($arg),*)
                     }

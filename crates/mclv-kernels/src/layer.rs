@@ -8,12 +8,13 @@
 //! # The law of a bit
 //!
 //! Unit `i` with input `x` is 1 with probability `σ(x)`. The *unlikely* value, of probability
-//! `q = 1/(1 + e^|x|)`, is chosen if `u·(1 + e^|x|) < 1` for the unit's uniform `u` (see
-//! [`rng`](crate::rng) for which one that is). `u` has a spacing of 2⁻³¹ near 0, so a tail
-//! probability `q` comes out with an error of at most `2⁻³² + 2⁻²²·q`; below 2⁻³² it is 0. A NaN input gives a
-//! bit like any other: look for NaN in the parameters, not here.
+//! `q = 1/(1 + e^|x|)`, is chosen if `u·(1 + e^|x|) < 1` for the unit's uniform `u`, of which 16 bits are drawn
+//! (see [`rng`](crate::rng) for which): they tell on which side of `q` the number lies unless `q` falls among the
+//! numbers that begin with them, one time in 65,536. Then, and only then, 32 more are drawn. A tail probability `q`
+//! so comes out with an error of at most `2⁻⁴⁹ + 2⁻²²·q`; below 2⁻⁴⁹ it is 0. A NaN input gives a bit like any
+//! other: look for NaN in the parameters, not here.
 
-use crate::arch::{F64Lanes, Lanes, Simd, U64Lanes};
+use crate::arch::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use crate::bits::words_for;
 use crate::isa::kernels;
 use crate::math::{exp_normal, sigmoid, softplus};
@@ -106,7 +107,7 @@ impl States<'_> {
     }
 }
 
-/// Reusable memory: the non-zero units of each state.
+/// Reusable memory: the non-zero units of each state, and random numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// Where each state's list ends.
@@ -115,6 +116,7 @@ pub struct Scratch {
     /// Beside `index` for real states; not used for bits.
     value: Vec<f32>,
     kind: ListKind,
+    tile_draws: TileDraws,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -139,12 +141,12 @@ enum List<'a> {
 impl Scratch {
     /// List states of `n_units` units that `n_out` sums are to be made of.
     #[inline(always)]
-    fn list(&mut self, states: States<'_>, n_units: usize, n_out: usize) {
+    fn list<S: Simd>(&mut self, states: States<'_>, n_units: usize, n_out: usize) {
         self.ends.clear();
         match states {
             States::Bits(words) => {
                 self.kind = ListKind::Ones;
-                // A word's list is written eight at a time, past its end, and cut there.
+                // A word's list is written in whole registers, past its end, and cut there.
                 let most = words.iter().map(|w| w.count_ones() as usize).sum::<usize>() + 64;
                 if self.index.len() < most {
                     self.index.resize(most, 0);
@@ -152,7 +154,7 @@ impl Scratch {
                 let mut n = 0;
                 for row in words.chunks_exact(words_for(n_units)) {
                     for (k, &word) in row.iter().enumerate() {
-                        n += list_word(word, k as u32 * 64, &mut self.index[n..]);
+                        n += S::list_ones(word, k as u32 * 64, &mut self.index[n..]);
                     }
                     self.ends.push(n);
                 }
@@ -244,17 +246,17 @@ impl Columns {
 
     /// List the states of each unit of a range.
     #[inline(always)]
-    fn list(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {
+    fn list<S: Simd>(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {
         assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
         match &self.kind {
             ColumnKind::Bits(words) => {
                 let per_unit = words_for(self.n_rows);
                 let words = &words[units.start * per_unit..units.end * per_unit];
-                scratch.list(States::Bits(words), self.n_rows, n_out);
+                scratch.list::<S>(States::Bits(words), self.n_rows, n_out);
             }
             ColumnKind::Reals(values) => {
                 let values = &values[units.start * self.n_rows..units.end * self.n_rows];
-                scratch.list(States::Reals(values), self.n_rows, n_out);
+                scratch.list::<S>(States::Reals(values), self.n_rows, n_out);
             }
         }
     }
@@ -309,23 +311,6 @@ fn transpose_64(block: &mut [u64; 64]) {
         half /= 2;
         mask ^= mask << half;
     }
-}
-
-/// Write the positions of the ones of `word`, plus `first`, and return how many there are.
-#[inline(always)]
-fn list_word(mut word: u64, first: u32, index: &mut [u32]) -> usize {
-    let n = word.count_ones() as usize;
-    let mut at = 0;
-    // Rounds of eight without a branch for each bit: a branch at a random place costs more than eight stores.
-    while at < n {
-        let out: &mut [u32; 8] = index[at..].first_chunk_mut().expect("room for eight");
-        for slot in out {
-            *slot = first + (word.trailing_zeros() & 63);
-            word &= word.wrapping_sub(1);
-        }
-        at += 8;
-    }
-    n
 }
 
 /// Add up to `acc` the parts of the listed rows that begin at cell `offset` of a tile `width` cells wide.
@@ -404,18 +389,18 @@ impl<S: Simd> RoundKeys<S> {
         Self(keys)
     }
 
-    /// Philox blocks `first …`, four to a register and `G` registers' worth; the low half of each lane counts.
+    /// `G` times four Philox blocks, the first of each four with the counter given; the low half of each lane counts.
     ///
     /// The upper halves are left as they fall: no operation looks at them. A block is one long chain of
     /// dependent operations, so several go abreast.
     #[inline(always)]
-    fn blocks<const G: usize>(&self, first: u32, [c1, c2, c3]: [u32; 3]) -> [[S::U64; 4]; G] {
+    fn blocks<const G: usize>(&self, counters: [[u32; 4]; G]) -> [[S::U64; 4]; G] {
         let splat = |x: u32| S::U64::splat(u64::from(x));
         let m = MULTIPLIERS.map(splat);
         let lanes = S::U64::load(&[0, 1, 2, 3]);
-        let mut x = [[splat(0), splat(c1), splat(c2), splat(c3)]; G];
-        for (g, x) in (0u32..).zip(&mut x) {
-            x[0] = splat(first + 4 * g).add(lanes);
+        let mut x = [[splat(0); 4]; G];
+        for (x, [first, c1, c2, c3]) in x.iter_mut().zip(counters) {
+            *x = [splat(first).add(lanes), splat(c1), splat(c2), splat(c3)];
         }
         for key in &self.0 {
             for x in &mut x {
@@ -428,51 +413,168 @@ impl<S: Simd> RoundKeys<S> {
     }
 }
 
-/// Draw bits of `8·V` units from `cell` on, as the low bits of the result.
-#[inline(always)]
-fn bernoulli<S: Simd, const V: usize>(
-    x: [S::F32; V],
-    cell: usize,
-    keys: &RoundKeys<S>,
-    tail: [u32; 3],
-) -> u64 {
-    // Two cells to a group of four blocks.
-    match V {
-        1 | 2 => bernoulli_groups::<S, V, 1>(x, cell, keys, tail),
-        8 if S::N_REGISTERS >= 32 => bernoulli_groups::<S, V, 4>(x, cell, keys, tail),
-        _ => bernoulli_groups::<S, V, 2>(x, cell, keys, tail),
+/// The random numbers of one tile of a layer, two registers for each four cells of each state.
+#[derive(Clone, Debug, Default)]
+struct TileDraws {
+    words: Vec<[u32; CELL]>,
+    per_row: usize,
+}
+
+impl TileDraws {
+    /// Draw for tile `t`, `width` cells wide. Made ahead of their use: the chains of dependent operations of
+    /// many states overlap.
+    #[inline(always)]
+    fn fill<S: Simd>(&mut self, t: usize, width: usize, draws: &[Draws]) {
+        let n_groups = width.div_ceil(4);
+        self.per_row = 2 * n_groups;
+        self.words.resize(draws.len() * self.per_row, [0; CELL]);
+        let first = (8 * t) as u32;
+        // Sixteen registers' worth abreast, or eight where there are not as many.
+        match (n_groups, S::N_REGISTERS >= 32) {
+            (1, true) => self.fill_rows::<S, 4, 4>(draws, |d| [0, 1, 2, 3].map(|r| d[r].counter(first))),
+            (1, false) => self.fill_rows::<S, 2, 2>(draws, |d| [0, 1].map(|r| d[r].counter(first))),
+            (_, true) => self.fill_rows::<S, 2, 4>(draws, |d| {
+                [(0, 0), (0, 4), (1, 0), (1, 4)].map(|(r, more)| d[r].counter(first + more))
+            }),
+            (_, false) => self.fill_rows::<S, 1, 2>(draws, |d| [0, 4].map(|more| d[0].counter(first + more))),
+        }
+    }
+
+    /// Fill `R` rows at a time, with `G` times four blocks.
+    #[inline(always)]
+    fn fill_rows<S: Simd, const R: usize, const G: usize>(
+        &mut self,
+        draws: &[Draws],
+        counters: impl Fn(&[Draws; R]) -> [[u32; 4]; G],
+    ) {
+        let mut key = draws.first().map_or([0; 2], |d| d.key());
+        let mut keys = RoundKeys::<S>::new(key);
+        for (draws, words) in draws.chunks(R).zip(self.words.chunks_mut(2 * G)) {
+            match draws.first_chunk::<R>() {
+                Some(draws) if draws.iter().all(|d| d.key() == key) => {
+                    store_blocks::<S, G>(keys.blocks(counters(draws)), words);
+                }
+                // The last few, or rows of different seeds: one after the other.
+                _ => {
+                    for (d, words) in draws.iter().zip(words.chunks_mut(2 * G / R)) {
+                        if d.key() != key {
+                            key = d.key();
+                            keys = RoundKeys::new(key);
+                        }
+                        for (counter, words) in counters(&[*d; R]).into_iter().zip(words.chunks_mut(2)) {
+                            store_blocks::<S, 1>(keys.blocks([counter]), words);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// The numbers for `8·V` units of state `row`, from cell `cell` of the tile on.
+    #[inline(always)]
+    fn get(&self, row: usize, cell: usize, n_cells: usize) -> &[[u32; CELL]] {
+        &self.words[row * self.per_row + cell / 2..][..n_cells.div_ceil(2)]
     }
 }
 
 #[inline(always)]
-fn bernoulli_groups<S: Simd, const V: usize, const G: usize>(
-    x: [S::F32; V],
-    cell: usize,
-    keys: &RoundKeys<S>,
-    tail: [u32; 3],
-) -> u64 {
-    // Beyond 80 the unlikely value has probability 0 in any case; e⁸⁰ is still finite.
-    let limit = S::F32::splat(80.0);
-    let one = S::F32::splat(1.0);
-    let mut bits = 0;
-    for (part, x) in x.chunks(2 * G).enumerate() {
-        let first_cell = cell + 2 * G * part;
-        let k = keys.blocks::<G>((2 * first_cell) as u32, tail);
-        let mut part_bits = 0;
-        for (c, x) in x.iter().enumerate() {
-            let k = &k[c / 2][2 * (c % 2)..];
-            let u = S::uniforms(k[0], k[1]);
-            let e = exp_normal(x.abs().min(limit));
-            let unlikely = u.mul_add(e, u).lt_mask(one);
-            part_bits |= (unlikely ^ x.sign_mask() ^ 0xff) << (CELL * c);
-        }
-        bits |= part_bits << (CELL * 2 * G * part);
+fn store_blocks<S: Simd, const G: usize>(blocks: [[S::U64; 4]; G], words: &mut [[u32; CELL]]) {
+    for (k, words) in blocks.iter().zip(words.chunks_exact_mut(2)) {
+        S::store_low_halves(k[0], k[1], &mut words[0]);
+        S::store_low_halves(k[2], k[3], &mut words[1]);
     }
-    bits
+}
+
+/// Draw bits of `8·V` units from unit `first_unit` on, as the low bits of the result.
+#[inline(always)]
+fn bernoulli<S: Simd, const V: usize>(
+    x: [S::F32; V],
+    words: &[[u32; CELL]],
+    first_unit: usize,
+    draws: Draws,
+) -> u64 {
+    let mut open = S::F32::splat(0.0);
+    let mut off = x;
+    // Written out: a loop of this size is not unrolled, and would keep its registers in memory.
+    bernoulli_pair::<S, V>(&mut off, 0, words, &mut open);
+    if V > 2 {
+        bernoulli_pair::<S, V>(&mut off, 1, words, &mut open);
+    }
+    if V > 4 {
+        bernoulli_pair::<S, V>(&mut off, 2, words, &mut open);
+        bernoulli_pair::<S, V>(&mut off, 3, words, &mut open);
+    }
+    let bits = !S::sign_bits(&off) & (u64::MAX >> (64 - CELL * V));
+    if open.sign_mask() == 0 { bits } else { bits ^ flips::<S, V>(&x, words, first_unit, draws) }
+}
+
+/// Replace the inputs of two cells by numbers that are negative where the unit is off.
+#[inline(always)]
+fn bernoulli_pair<S: Simd, const V: usize>(
+    x: &mut [S::F32; V],
+    pair: usize,
+    words: &[[u32; CELL]],
+    open: &mut S::F32,
+) {
+    let u = S::uniforms(&words[pair]);
+    let c = 2 * pair;
+    x[c] = bernoulli_cell::<S>(x[c], u[0], open);
+    if c + 1 < V {
+        x[c + 1] = bernoulli_cell::<S>(x[c + 1], u[1], open);
+    }
+}
+
+#[inline(always)]
+fn bernoulli_cell<S: Simd>(x: S::F32, u: S::F32, open: &mut S::F32) -> S::F32 {
+    let (one, width) = (S::F32::splat(1.0), S::F32::splat(U16_STEP));
+    let e = exp_normal(x.abs().min(S::F32::splat(INPUT_LIMIT)));
+    // u is the least of the numbers that begin with the 16 bits, and `width` more is beyond the largest.
+    let least = u.mul_add(e, u);
+    let unlikely = least.lt(one);
+    *open = open.or(unlikely.and(one.lt(width.mul_add(e, width).add(least))));
+    x.xor(unlikely)
+}
+
+/// Beyond this the unlikely value has probability 0 in any case; its exponential is still finite.
+const INPUT_LIMIT: f32 = 80.0;
+
+/// Spacing of uniform numbers of 16 bits.
+const U16_STEP: f32 = 1.0 / 65536.0;
+
+/// Blocks from this one on decide what 16 bits left open.
+const OPEN_BLOCK: u32 = 1 << 31;
+
+/// Which units, unlikely by the first 16 bits of their uniforms, are not so by 32 more.
+#[cold]
+#[inline(never)]
+fn flips<S: Simd, const V: usize>(
+    x: &[S::F32; V],
+    words: &[[u32; CELL]],
+    first_unit: usize,
+    draws: Draws,
+) -> u64 {
+    let mut flips = 0;
+    for (c, &x) in x.iter().enumerate() {
+        let mut open = S::F32::splat(0.0);
+        bernoulli_cell::<S>(x, S::uniforms(&words[c / 2])[c % 2], &mut open);
+        let mut e = [0.0; CELL];
+        exp_normal(x.abs().min(S::F32::splat(INPUT_LIMIT))).store(&mut e);
+        for lane in (0..CELL).filter(|lane| open.sign_mask() >> lane & 1 == 1) {
+            let k = words[c / 2][lane] >> (16 * (c % 2)) & 0xffff;
+            let more = draws.block(OPEN_BLOCK + (first_unit + CELL * c + lane) as u32)[0];
+            let u = ((u64::from(k) << 32 | u64::from(more)) as f64 + 0.5) / (1u64 << 48) as f64;
+            flips |= u64::from(u * (1.0 + f64::from(e[lane])) >= 1.0) << (CELL * c + lane);
+        }
+    }
+    flips
 }
 
 /// What becomes of the inputs of a layer.
 trait Sink<S: Simd> {
+    /// A tile of `width` cells is about to begin.
+    #[inline(always)]
+    fn begin(&mut self, _tile: usize, _width: usize) {}
+
     /// Take the inputs of `8·V` units of state `row`, from cell `cell` of tile `tile` on.
     fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, tile: usize, cell: usize);
 }
@@ -494,6 +596,7 @@ fn run_tile<S: Simd, K: Sink<S>>(
     scratch: &Scratch,
     sink: &mut K,
 ) {
+    sink.begin(t, width);
     if scratch.kind == ListKind::Dense {
         return dense_tile::<S, K>(bias, t, (width, tile), scratch, sink);
     }
@@ -627,40 +730,24 @@ impl<S: Simd> Sink<S> for Accumulate<'_, '_> {
 }
 
 /// Draw the bits and, if asked, store the means.
-struct Sample<'a, S: Simd> {
+struct Sample<'a> {
     bits: &'a mut [u64],
     n_words: usize,
     draws: &'a [Draws],
-    key: [u32; 2],
-    keys: RoundKeys<S>,
+    tile_draws: TileDraws,
     means: Option<Store<'a, true>>,
 }
 
-impl<'a, S: Simd> Sample<'a, S> {
+impl<S: Simd> Sink<S> for Sample<'_> {
     #[inline(always)]
-    fn new(bits: &'a mut [u64], n_units: usize, draws: &'a [Draws], means: Option<&'a mut Tiles>) -> Self {
-        let key = draws.first().map_or([0; 2], |d| d.key());
-        bits.fill(0);
-        Self {
-            bits,
-            n_words: words_for(n_units),
-            draws,
-            key,
-            keys: RoundKeys::new(key),
-            means: means.map(Store),
-        }
+    fn begin(&mut self, tile: usize, width: usize) {
+        self.tile_draws.fill::<S>(tile, width, self.draws);
     }
-}
 
-impl<S: Simd> Sink<S> for Sample<'_, S> {
     #[inline(always)]
     fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, tile: usize, cell: usize) {
-        let draws = self.draws[row];
-        if draws.key() != self.key {
-            self.key = draws.key();
-            self.keys = RoundKeys::new(self.key);
-        }
-        let bits = bernoulli::<S, V>(x, tile * TILE + cell, &self.keys, draws.counter_tail());
+        let words = self.tile_draws.get(row, cell, V);
+        let bits = bernoulli::<S, V>(x, words, (tile * TILE + cell) * CELL, self.draws[row]);
         self.bits[row * self.n_words + tile] |= bits << (CELL * cell);
         if let Some(means) = &mut self.means {
             Sink::<S>::put(means, x, row, tile, cell);
@@ -671,14 +758,14 @@ impl<S: Simd> Sink<S> for Sample<'_, S> {
 #[inline(always)]
 fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
-    scratch.list(states, affine.n_in(), affine.n_out());
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
     run::<S, _>(affine, scratch, &mut Store::<false>(out));
 }
 
 #[inline(always)]
 fn means_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
-    scratch.list(states, affine.n_in(), affine.n_out());
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
     run::<S, _>(affine, scratch, &mut Store::<true>(out));
 }
 
@@ -697,9 +784,13 @@ fn sample_generic<S: Simd>(
     if let Some(means) = &means {
         affine.check(states, means);
     }
-    scratch.list(states, affine.n_in(), affine.n_out());
-    let mut sink = Sample::<S>::new(bits, affine.n_out(), draws, means);
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
+    bits.fill(0);
+    let tile_draws = std::mem::take(&mut scratch.tile_draws);
+    let mut sink =
+        Sample { bits, n_words: words_for(affine.n_out()), draws, tile_draws, means: means.map(Store) };
     run::<S, _>(affine, scratch, &mut sink);
+    scratch.tile_draws = sink.tile_draws;
 }
 
 #[inline(always)]
@@ -712,7 +803,7 @@ fn log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    scratch.list(states, affine.n_in(), affine.n_out());
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, scratch, out);
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
         for offset in 0..width {
@@ -752,7 +843,7 @@ fn quick_log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    scratch.list(states, affine.n_in(), affine.n_out());
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, scratch, out);
     let mut products = vec![1.0; out.len()];
     run::<S, _>(affine, scratch, &mut SoftplusSum { sums: out, products: &mut products });
@@ -826,13 +917,20 @@ fn accumulate_generic<S: Simd>(
     right: &Tiles,
     scale: f32,
     scratch: &mut Scratch,
-    out: &mut Segment<'_>,
+    out: &mut [Segment<'_>],
 ) {
     assert_eq!(right.n_rows(), columns.n_rows, "as many right-hand rows as states");
-    let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
-    assert_eq!(tile.0, out.width, "columns of the outer product");
-    columns.list(out.first_row..out.first_row + out.n_rows(), out.width * CELL, scratch);
-    run_tile::<S, _>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
+    let mut listed = 0..0;
+    for out in out {
+        let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
+        assert_eq!(tile.0, out.width, "columns of the outer product");
+        let units = out.first_row..out.first_row + out.n_rows();
+        if listed != units {
+            columns.list::<S>(units.clone(), right.n_columns(), scratch);
+            listed = units;
+        }
+        run_tile::<S, _>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
+    }
 }
 
 kernels! {
@@ -890,19 +988,18 @@ kernels! {
     /// The sum of each unit over the states.
     pub fn column_sums(columns: &Columns) -> Vec<f32> = column_sums_generic;
 
-    /// Add `scale · Σ_r x_r[i] · right[r]` to each row `i` of a piece of a matrix: the outer products of states
+    /// Add `scale · Σ_r x_r[i] · right[r]` to each row `i` of pieces of a matrix: the outer products of states
     /// with rows of floats.
     ///
-    /// Each element is summed over the states in order, so pieces may be dealt to threads at will.
+    /// Each element is summed over the states in order, so pieces may be dealt to threads at will. Pieces that have
+    /// their rows in common should go together.
     ///
     /// ```
     /// use mclv_kernels::{Isa, layer::{Columns, Scratch, States, accumulate_outer}, tiles::Tiles};
     /// let columns = Columns::new(2, States::Bits(&[0b01, 0b11])); // two states of two units
     /// let right = Tiles::from_rows(2, 1, &[0.25, 0.5]);
     /// let mut out = Tiles::zeros(2, 1);
-    /// for mut piece in out.segments_mut(64) {
-    ///     accumulate_outer(Isa::best(), &columns, &right, 1.0, &mut Scratch::default(), &mut piece);
-    /// }
+    /// accumulate_outer(Isa::best(), &columns, &right, 1.0, &mut Scratch::default(), &mut out.segments_mut(64));
     /// assert_eq!(out.to_rows(), [0.75, 0.5]);
     /// ```
     ///
@@ -913,7 +1010,7 @@ kernels! {
         right: &Tiles,
         scale: f32,
         scratch: &mut Scratch,
-        out: &mut Segment<'_>,
+        out: &mut [Segment<'_>],
     ) = accumulate_generic;
 }
 
@@ -973,18 +1070,27 @@ mod tests {
         }
     }
 
-    /// The uniform that decides unit `i`, by the map that `rng` documents.
-    fn uniform(draws: Draws, i: usize) -> f32 {
-        let (g, rest) = (i / 16, i % 16);
-        let (upper, l, odd) = (rest / 8, rest % 8 / 2, rest % 2);
-        let k = draws.block((4 * g + l) as u32)[2 * upper + odd];
-        ((k >> 1) as f32) / 2147483648.0 + 1.0 / 4294967296.0
+    /// The first 16 bits of the uniform that decides a unit, by the map that `rng` documents.
+    fn first_bits(draws: Draws, unit: usize) -> u32 {
+        let (g, rest) = (unit / 32, unit % 32);
+        let (pair, upper, l, odd) = (rest / 16, rest % 16 / 8, rest % 8 / 2, rest % 2);
+        draws.block((4 * g + l) as u32)[2 * pair + odd] >> (16 * upper) & 0xffff
     }
 
-    fn naive_bit(x: f32, u: f32) -> bool {
+    fn naive_bit(x: f32, draws: Draws, i: usize) -> bool {
         let mut e = [x.abs().min(80.0)];
         exp_f32(Isa::portable(), &mut e);
-        let unlikely = u.mul_add(e[0], u) < 1.0;
+        let (k, e) = (first_bits(draws, i), e[0]);
+        let u = k as f32 / 65536.0;
+        let least = u.mul_add(e, u);
+        let beyond = e.mul_add(1.0 / 65536.0, 1.0 / 65536.0) + least;
+        let unlikely = if least >= 1.0 || beyond <= 1.0 {
+            least < 1.0
+        } else {
+            let more = draws.block(OPEN_BLOCK + i as u32)[0];
+            let u = (f64::from(k) * 4294967296.0 + f64::from(more) + 0.5) / 281474976710656.0;
+            u * (1.0 + f64::from(e)) < 1.0
+        };
         unlikely != x.is_sign_positive()
     }
 
@@ -1009,7 +1115,7 @@ mod tests {
             let mut expected_bits = BitRows::zeros(n_rows, n_out);
             for (k, &x) in expected.iter().enumerate() {
                 let (r, j) = (k / n_out, k % n_out);
-                expected_bits.set(r, j, naive_bit(x, uniform(draws[r], j)));
+                expected_bits.set(r, j, naive_bit(x, draws[r], j));
             }
             for isa in Isa::available() {
                 let mut scratch = Scratch::default();
@@ -1094,9 +1200,8 @@ mod tests {
             let right = Tiles::from_rows(n_rows, n_columns, &right);
             for isa in Isa::available() {
                 let mut out = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);
-                for mut piece in out.segments_mut(1 + n_units / 3) {
-                    accumulate_outer(isa, &columns, &right, scale, &mut Scratch::default(), &mut piece);
-                }
+                let mut pieces = out.segments_mut(1 + n_units / 3);
+                accumulate_outer(isa, &columns, &right, scale, &mut Scratch::default(), &mut pieces);
                 prop_assert_eq!(out.to_rows(), expected.clone());
             }
         }
@@ -1136,6 +1241,47 @@ mod tests {
         let (good, bad) = (frequencies(&affine), frequencies(&broken));
         assert!(good < 5.0, "worst |z| = {good}");
         assert!(bad > 5.0, "the control must be caught: {bad}");
+    }
+
+    /// Inputs chosen so that the first 16 bits leave every unit open: decided as the definition says, by all builds.
+    #[test]
+    fn what_16_bits_leave_open_is_decided_by_32_more() {
+        let draws = Stream::new(8, 3).at(2);
+        let x: Vec<f32> = (0..200)
+            .map(|i| {
+                let q = (f64::from(first_bits(draws, i)) + 0.5) / 65536.0;
+                ((1.0 - q) / q).ln().abs() as f32 * if i % 3 == 0 { -1.0 } else { 1.0 }
+            })
+            .collect();
+        let affine = Affine::new(Tiles::zeros(1, x.len()), &x);
+        let expected = BitRows::pack(200, &(0..200).collect::<Vec<_>>(), |&i| naive_bit(x[i], draws, i));
+        for isa in Isa::available() {
+            let mut bits = BitRows::zeros(1, 200);
+            let mut scratch = Scratch::default();
+            sample(isa, &affine, States::Bits(&[0]), &[draws], &mut scratch, bits.words_mut(), None);
+            assert_eq!(bits, expected);
+        }
+    }
+
+    /// A probability of 1.7e-5, below what 16 bits resolve: 6.4 million draws give 107 ± 10 ones. False alarm of |z| < 5:
+    /// 6e-7. The control, twice the probability, is caught.
+    #[test]
+    fn small_probabilities_come_out_right() {
+        let count = |x: f32| -> f64 {
+            let affine = Affine::new(Tiles::zeros(1, 64), &[x; 64]);
+            let mut scratch = Scratch::default();
+            let draw = |t: u32| {
+                let mut word = [0];
+                let draws = [Stream::new(9, 0).at(t)];
+                sample(Isa::best(), &affine, States::Bits(&[0]), &draws, &mut scratch, &mut word, None);
+                f64::from(word[0].count_ones())
+            };
+            (0..100_000).map(draw).sum()
+        };
+        let expected = 6.4e6 / (1.0 + 11f64.exp());
+        let z = |count: f64| (count - expected) / expected.sqrt();
+        assert!(z(count(-11.0)).abs() < 5.0, "z = {}", z(count(-11.0)));
+        assert!(z(count(-11.0 + 2f32.ln())).abs() > 5.0);
     }
 
     /// Pairs of units with input 0 agree half of the time: |z| over all pairs of 64 stays below 6 (4e-6), while
@@ -1209,6 +1355,6 @@ mod tests {
             &mut bits,
             None,
         );
-        assert_eq!(bits, [14769226580578805456, 45]);
+        assert_eq!(bits, [16489883542691007632, 57]);
     }
 }

@@ -8,9 +8,10 @@
 //! counter word   0            1           2 and 3
 //!                block (u32)  step (u32)  stream (u64)
 //! ```
-//! A layer kernel that draws a Bernoulli bit for each of 64 units (one word `w`) uses blocks `16w … 16w+15`.
-//! Output word `j` of block `16w + 4g + l` decides unit `16g + 8⌊j/2⌋ + 2l + (j mod 2)` of that word: the
-//! order in which four blocks leave a 256-bit register.
+//! A layer kernel that draws a Bernoulli bit for each of 64 units (one word `w`) uses blocks `8w … 8w+7`. The low
+//! half of output word `j` of block `8w + 4g + l` decides unit `32g + 16⌊j/2⌋ + 2l + (j mod 2)` of that word, the high
+//! half the unit 8 beyond: the order in which four blocks leave a 256-bit register. What 16 bits leave open, word 0 of
+//! block `2³¹ + i` decides for unit `i` of the layer.
 
 const M0: u32 = 0xD251_1F53;
 const M1: u32 = 0xCD9E_8D57;
@@ -67,15 +68,13 @@ impl Draws {
         [self.stream.seed as u32, (self.stream.seed >> 32) as u32]
     }
 
-    /// Counter words 1, 2 and 3; word 0 is the block.
-    pub(crate) const fn counter_tail(self) -> [u32; 3] {
-        [self.step, self.stream.id as u32, (self.stream.id >> 32) as u32]
+    pub(crate) const fn counter(self, block: u32) -> [u32; 4] {
+        [block, self.step, self.stream.id as u32, (self.stream.id >> 32) as u32]
     }
 
     /// Four uniform 32-bit numbers: block `block` of this step.
     pub const fn block(self, block: u32) -> [u32; 4] {
-        let [c1, c2, c3] = self.counter_tail();
-        philox([block, c1, c2, c3], self.key())
+        philox(self.counter(block), self.key())
     }
 }
 

@@ -10,6 +10,12 @@
 //! Adding row `i` of a tile to an accumulator is eight loads from consecutive addresses, and all rows of a
 //! tile lie together in cache while many states pass over it. Weights, means and gradients all use it.
 
+use crate::arch::{Lanes, Simd};
+use crate::isa::kernels;
+
+/// Units per block in which matrices and their transposes fit together: one tile.
+pub const TILE_UNITS: usize = TILE * CELL;
+
 /// Eight floats, aligned to a register.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C, align(32))]
@@ -103,43 +109,13 @@ impl Tiles {
     /// Rows and columns swapped.
     pub fn transposed(&self) -> Self {
         let mut out = Self::zeros(self.n_columns, self.n_rows);
-        self.transpose_into(&mut out);
-        out
-    }
-
-    /// Write the transpose into `out`.
-    ///
-    /// # Panics
-    /// If `out` has another shape.
-    pub fn transpose_into(&self, out: &mut Self) {
-        assert_eq!((out.n_rows, out.n_columns), (self.n_columns, self.n_rows), "shape of a transpose");
-        for mut piece in out.segments_mut(usize::MAX) {
-            self.transpose_piece(&mut piece);
-        }
-    }
-
-    /// Write the part of the transpose that `out` is, a piece of a matrix of the transposed shape.
-    pub fn transpose_piece(&self, out: &mut Segment<'_>) {
-        // Blocks of 8 × 8: one cell of each of eight rows of ours becomes one cell of eight rows of theirs.
-        let (first_column, n_columns) = (out.first_row, out.n_rows());
-        for cell in 0..out.width {
-            let first_row = (out.tile * TILE + cell) * CELL;
-            let rows = first_row..self.n_rows.min(first_row + CELL);
-            for column_block in first_column / CELL..(first_column + n_columns).div_ceil(CELL) {
-                let mut block = [[0.0; CELL]; CELL];
-                for (l, r) in rows.clone().enumerate() {
-                    let ours = self.cells[self.cell_index(r, column_block)].0;
-                    for (c, x) in ours.into_iter().enumerate() {
-                        block[c][l] = x;
-                    }
-                }
-                for (c, values) in (column_block * CELL..).zip(block) {
-                    if c >= first_column && c < first_column + n_columns {
-                        out.cells[(c - first_column) * out.width + cell].0 = values;
-                    }
-                }
+        for r in 0..self.n_rows {
+            for (c, x) in self.row(r).enumerate() {
+                let at = out.cell_index(c, r / CELL);
+                out.cells[at].0[r % CELL] = x;
             }
         }
+        out
     }
 
     /// Cut into pieces of at most `n_rows` rows of one tile each, to be written side by side.
@@ -164,6 +140,13 @@ impl Tiles {
                 segments.push(Segment { tile, first_row, width, cells });
             }
         }
+        segments
+    }
+
+    /// [`segments_mut`](Self::segments_mut), those of the same rows one after the other.
+    pub fn row_blocks_mut(&mut self, n_rows: usize) -> Vec<Segment<'_>> {
+        let mut segments = self.segments_mut(n_rows);
+        segments.sort_by_key(|s| s.first_row);
         segments
     }
 
@@ -213,8 +196,7 @@ impl Tiles {
 
     /// All numbers in memory order, padding included: for element-wise work on matrices of one shape.
     pub fn as_slice(&self) -> &[f32] {
-        // SAFETY: `Cell` is `repr(C)` around `[f32; 8]`; 32 bytes of size and alignment leave no gaps.
-        unsafe { std::slice::from_raw_parts(self.cells.as_ptr().cast(), self.cells.len() * CELL) }
+        cells_as_floats(&self.cells)
     }
 
     /// All numbers in memory order, padding included. Keep the padding as it is.
@@ -281,10 +263,63 @@ impl Segment<'_> {
         self.cells.chunks_exact_mut(self.width).map(cells_as_floats_mut)
     }
 
+    /// All numbers in memory order, padding included. Keep the padding as it is.
+    pub fn as_mut_slice(&mut self) -> &mut [f32] {
+        cells_as_floats_mut(self.cells)
+    }
+
+    /// All numbers in memory order, padding included.
+    pub fn as_slice(&self) -> &[f32] {
+        cells_as_floats(self.cells)
+    }
+
     /// Set every element to zero.
     pub fn clear(&mut self) {
         self.cells.fill(Cell([0.0; CELL]));
     }
+}
+
+#[inline(always)]
+fn transpose_generic<S: Simd>(from: &[Segment<'_>], to: &mut Segment<'_>) {
+    // One cell of each of eight rows becomes one cell of eight columns.
+    for from in from {
+        let n_rows = from.n_rows();
+        for cell in 0..from.width {
+            let first = from.first_column() + CELL * cell;
+            let n_columns = CELL.min(to.n_rows().saturating_sub(first));
+            for group in 0..n_rows.div_ceil(CELL) {
+                let mut block = [S::F32::splat(0.0); CELL];
+                for (b, r) in block.iter_mut().zip(CELL * group..n_rows) {
+                    *b = S::F32::load(&from.cells[r * from.width + cell].0);
+                }
+                let block = S::transpose(block);
+                for (x, c) in block.into_iter().zip(first..first + n_columns) {
+                    x.store(&mut to.cells[c * to.width + group].0);
+                }
+            }
+        }
+    }
+}
+
+kernels! {
+    /// Write the transpose of up to 64 rows of a matrix, in pieces, into the tile of its transpose that they make up.
+    ///
+    /// ```
+    /// use mclv_kernels::{Isa, tiles::{Tiles, transpose}};
+    /// let mut m = Tiles::from_rows(2, 3, &[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    /// let mut t = Tiles::zeros(3, 2);
+    /// transpose(Isa::best(), &m.row_blocks_mut(64), &mut t.segments_mut(usize::MAX)[0]);
+    /// assert_eq!(t.to_rows(), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the shapes do not fit.
+    pub fn transpose(from: &[Segment<'_>], to: &mut Segment<'_>) = transpose_generic;
+}
+
+fn cells_as_floats(cells: &[Cell]) -> &[f32] {
+    // SAFETY: `Cell` is `repr(C)` around `[f32; 8]`; 32 bytes of size and alignment leave no gaps.
+    unsafe { std::slice::from_raw_parts(cells.as_ptr().cast(), cells.len() * CELL) }
 }
 
 fn cells_as_floats_mut(cells: &mut [Cell]) -> &mut [f32] {
@@ -295,6 +330,7 @@ fn cells_as_floats_mut(cells: &mut [Cell]) -> &mut [f32] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Isa;
 
     #[test]
     fn every_shape_survives_the_round_trip_and_transposes() {
@@ -312,9 +348,15 @@ mod tests {
                 }
             }
             assert_eq!(t.transposed(), tiles, "padding stays zero");
-            let mut by_pieces = Tiles::zeros(n_columns, n_rows);
-            by_pieces.segments_mut(5).iter_mut().for_each(|piece| tiles.transpose_piece(piece));
-            assert_eq!(by_pieces, t);
+            for isa in Isa::available() {
+                let (mut from, mut by_tiles) = (tiles.clone(), Tiles::zeros(n_columns, n_rows));
+                let n_tiles = n_columns.div_ceil(TILE * CELL);
+                for (k, to) in by_tiles.segments_mut(usize::MAX).iter_mut().enumerate() {
+                    let rows = from.row_blocks_mut(TILE * CELL);
+                    transpose(isa, &rows[k * n_tiles..][..n_tiles], to);
+                }
+                assert_eq!(by_tiles, t);
+            }
             let sums: Vec<f32> = (0..n_columns).map(|c| (0..n_rows).map(|r| tiles.get(r, c)).sum()).collect();
             assert_eq!(tiles.column_sums(), sums);
             assert_eq!(tiles.as_slice().iter().filter(|&&x| x != 0.0).count(), values.len());

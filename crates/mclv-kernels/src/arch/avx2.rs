@@ -3,7 +3,7 @@
 //! Nothing here may run unless the CPU has both: the only callers are builds made by
 //! [`kernels!`](crate::isa::kernels), which an [`Isa`](crate::Isa) of that kind guards.
 
-use super::{F64Lanes, Lanes, Simd, U64Lanes};
+use super::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use std::arch::x86_64::*;
 
 #[derive(Clone, Copy)]
@@ -48,10 +48,6 @@ impl Lanes for __m256 {
         fn select_negative(self: Self, negative: Self, otherwise: Self) -> Self {
             _mm256_blendv_ps(otherwise, negative, self)
         }
-        fn lt_mask(self: Self, other: Self) -> u64 {
-            u64::from(_mm256_movemask_ps(_mm256_cmp_ps::<_CMP_LT_OQ>(self, other)) as u32)
-        }
-        fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_ps(self) as u32) }
     }
 }
 
@@ -84,10 +80,23 @@ impl Lanes for __m256d {
         fn select_negative(self: Self, negative: Self, otherwise: Self) -> Self {
             _mm256_blendv_pd(otherwise, negative, self)
         }
-        fn lt_mask(self: Self, other: Self) -> u64 {
-            u64::from(_mm256_movemask_pd(_mm256_cmp_pd::<_CMP_LT_OQ>(self, other)) as u32)
+    }
+}
+
+impl F32Lanes for __m256 {
+    op! {
+        fn lt(self: Self, other: Self) -> Self { _mm256_cmp_ps::<_CMP_LT_OQ>(self, other) }
+        fn and(self: Self, other: Self) -> Self { _mm256_and_ps(self, other) }
+        fn or(self: Self, other: Self) -> Self { _mm256_or_ps(self, other) }
+        fn xor(self: Self, other: Self) -> Self { _mm256_xor_ps(self, other) }
+        fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_ps(self) as u32) }
+        fn sign_masks(x: [Self; 4]) -> u64 {
+            // Saturation keeps signs; packing works on each half of a register, which the permutation undoes.
+            let x = x.map(|x| _mm256_castps_si256(x));
+            let bytes = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+            let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+            u64::from(_mm256_movemask_epi8(bytes) as u32)
         }
-        fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_pd(self) as u32) }
     }
 }
 
@@ -126,16 +135,52 @@ impl Simd for Avx2 {
     const N_REGISTERS: usize = 16;
 
     op! {
-        fn uniforms(even: __m256i, odd: __m256i) -> __m256 {
-            const STEP: f32 = 1.0 / (1u32 << 31) as f32;
+        fn transpose(x: [__m256; 8]) -> [__m256; 8] {
+            // Pairs, then fours, within each half; then the halves.
+            let (a, b) = (_mm256_unpacklo_ps(x[0], x[1]), _mm256_unpackhi_ps(x[0], x[1]));
+            let (c, d) = (_mm256_unpacklo_ps(x[2], x[3]), _mm256_unpackhi_ps(x[2], x[3]));
+            let (e, f) = (_mm256_unpacklo_ps(x[4], x[5]), _mm256_unpackhi_ps(x[4], x[5]));
+            let (g, h) = (_mm256_unpacklo_ps(x[6], x[7]), _mm256_unpackhi_ps(x[6], x[7]));
+            const LOW: i32 = 0b01_00_01_00;
+            const HIGH: i32 = 0b11_10_11_10;
+            let first = [
+                _mm256_shuffle_ps::<LOW>(a, c),
+                _mm256_shuffle_ps::<HIGH>(a, c),
+                _mm256_shuffle_ps::<LOW>(b, d),
+                _mm256_shuffle_ps::<HIGH>(b, d),
+            ];
+            let second = [
+                _mm256_shuffle_ps::<LOW>(e, g),
+                _mm256_shuffle_ps::<HIGH>(e, g),
+                _mm256_shuffle_ps::<LOW>(f, h),
+                _mm256_shuffle_ps::<HIGH>(f, h),
+            ];
+            [
+                _mm256_permute2f128_ps::<0x20>(first[0], second[0]),
+                _mm256_permute2f128_ps::<0x20>(first[1], second[1]),
+                _mm256_permute2f128_ps::<0x20>(first[2], second[2]),
+                _mm256_permute2f128_ps::<0x20>(first[3], second[3]),
+                _mm256_permute2f128_ps::<0x31>(first[0], second[0]),
+                _mm256_permute2f128_ps::<0x31>(first[1], second[1]),
+                _mm256_permute2f128_ps::<0x31>(first[2], second[2]),
+                _mm256_permute2f128_ps::<0x31>(first[3], second[3]),
+            ]
+        }
+        fn store_low_halves(even: __m256i, odd: __m256i, to: &mut [u32; 8]) -> () {
             let k = _mm256_blend_epi32::<0b1010_1010>(even, _mm256_slli_epi64::<32>(odd));
-            let k = _mm256_cvtepi32_ps(_mm256_srli_epi32::<1>(k));
-            _mm256_fmadd_ps(k, _mm256_set1_ps(STEP), _mm256_set1_ps(STEP / 2.0))
+            _mm256_storeu_si256(to.as_mut_ptr().cast(), k);
+        }
+        fn uniforms(from: &[u32; 8]) -> [__m256; 2] {
+            let k = _mm256_loadu_si256(from.as_ptr().cast());
+            let step = _mm256_set1_ps(1.0 / 65536.0);
+            let low = _mm256_cvtepi32_ps(_mm256_and_si256(k, _mm256_set1_epi32(0xffff)));
+            let high = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(k));
+            [_mm256_mul_ps(low, step), _mm256_mul_ps(high, step)]
         }
     }
 }
 
-/// The same operations, compiled for AVX-512's 32 registers and three-way logic.
+/// The same operations, compiled for AVX-512's 32 registers and three-way logic; bits are listed by compression.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
@@ -146,7 +191,51 @@ impl Simd for Avx512 {
     const N_REGISTERS: usize = 32;
 
     #[inline(always)]
-    fn uniforms(even: __m256i, odd: __m256i) -> __m256 {
-        Avx2::uniforms(even, odd)
+    fn transpose(x: [__m256; 8]) -> [__m256; 8] {
+        Avx2::transpose(x)
+    }
+
+    #[inline(always)]
+    fn store_low_halves(even: __m256i, odd: __m256i, to: &mut [u32; 8]) {
+        Avx2::store_low_halves(even, odd, to);
+    }
+
+    #[inline(always)]
+    fn uniforms(from: &[u32; 8]) -> [__m256; 2] {
+        Avx2::uniforms(from)
+    }
+
+    #[inline(always)]
+    fn list_ones(word: u64, first: u32, index: &mut [u32]) -> usize {
+        static POSITIONS: [u8; 64] = {
+            let mut positions = [0; 64];
+            let mut i = 0;
+            while i < 64 {
+                positions[i] = i as u8;
+                i += 1;
+            }
+            positions
+        };
+        let n = word.count_ones() as usize;
+        // SAFETY: reached only through an `Isa` that found AVX-512 F and VBMI2; every store is of 16 numbers to an
+        // array of 16.
+        unsafe {
+            let ones = _mm512_maskz_compress_epi8(word, _mm512_loadu_si512(POSITIONS.as_ptr().cast()));
+            let first = _mm512_set1_epi32(first as i32);
+            let mut put = |from: usize, part: __m128i| {
+                let to: &mut [u32; 16] = index[from..].first_chunk_mut().expect("room for sixteen");
+                let numbers = _mm512_add_epi32(_mm512_cvtepu8_epi32(part), first);
+                _mm512_storeu_si512(to.as_mut_ptr().cast(), numbers);
+            };
+            put(0, _mm512_castsi512_si128(ones));
+            if n > 16 {
+                put(16, _mm512_extracti32x4_epi32::<1>(ones));
+                if n > 32 {
+                    put(32, _mm512_extracti32x4_epi32::<2>(ones));
+                    put(48, _mm512_extracti32x4_epi32::<3>(ones));
+                }
+            }
+        }
+        n
     }
 }

@@ -112,10 +112,25 @@ pub(crate) trait Lanes: Copy {
     fn pow2(self) -> Self;
     /// `if self has its sign bit set { negative } else { otherwise }`.
     fn select_negative(self, negative: Self, otherwise: Self) -> Self;
-    /// Bit `l` says whether lane `l` of `self` is below that of `other`; false for NaN.
-    fn lt_mask(self, other: Self) -> u64;
+}
+
+/// What only registers of `f32` do.
+pub(crate) trait F32Lanes: Lanes<Scalar = f32, Array = [f32; 8]> {
+    /// All ones in the lanes where `self` is below `other`, zeros elsewhere and for NaN.
+    fn lt(self, other: Self) -> Self;
+    /// Bitwise.
+    fn and(self, other: Self) -> Self;
+    /// Bitwise.
+    fn or(self, other: Self) -> Self;
+    /// Bitwise.
+    fn xor(self, other: Self) -> Self;
     /// Bit `l` is the sign bit of lane `l`.
     fn sign_mask(self) -> u64;
+    /// The sign masks of four registers, one after the other.
+    #[inline(always)]
+    fn sign_masks(x: [Self; 4]) -> u64 {
+        x[0].sign_mask() | x[1].sign_mask() << 8 | x[2].sign_mask() << 16 | x[3].sign_mask() << 24
+    }
 }
 
 /// What only registers of `f64` do.
@@ -139,16 +154,52 @@ pub(crate) trait U64Lanes: Copy {
 
 /// A vector unit: 256 bits as 8 × `f32`, 4 × `f64` or 4 × `u64`.
 pub(crate) trait Simd: Copy {
-    type F32: Lanes<Scalar = f32, Array = [f32; 8]>;
+    type F32: F32Lanes;
     type F64: F64Lanes;
     type U64: U64Lanes;
 
     /// How many values can be kept at hand.
     const N_REGISTERS: usize;
 
-    /// Eight uniform numbers in (0, 1] from the low halves of `even` and `odd`.
+    /// Store the low halves of the lanes, alternately of `even` and of `odd`.
+    fn store_low_halves(even: Self::U64, odd: Self::U64, to: &mut [u32; 8]);
+
+    /// Sixteen multiples of 2⁻¹⁶ in [0, 1): from the low halves of eight numbers, then from their high halves.
+    fn uniforms(from: &[u32; 8]) -> [Self::F32; 2];
+
+    /// Lane `l` of register `r` becomes lane `r` of register `l`.
+    fn transpose(x: [Self::F32; 8]) -> [Self::F32; 8];
+
+    /// The sign bits of up to eight registers, as the low bits of the result.
+    #[inline(always)]
+    fn sign_bits<const V: usize>(x: &[Self::F32; V]) -> u64 {
+        match V {
+            1 => x[0].sign_mask(),
+            2 => x[0].sign_mask() | x[1].sign_mask() << 8,
+            4 => Self::F32::sign_masks([x[0], x[1], x[2], x[3]]),
+            8 => {
+                let low = Self::F32::sign_masks([x[0], x[1], x[2], x[3]]);
+                low | Self::F32::sign_masks([x[4], x[5], x[6], x[7]]) << 32
+            }
+            _ => unreachable!("pieces are of 1, 2, 4 or 8 cells"),
+        }
+    }
+
+    /// Write the positions of the ones of `word`, plus `first`, and return how many there are.
     ///
-    /// Lane `2l + j` is `round(k >> 1)·2⁻³¹ + 2⁻³²`, `k` the low half of lane `l` of `[even, odd][j]`: spaced
-    /// by 2⁻³¹ near 0 and by 2⁻²⁴ near 1.
-    fn uniforms(even: Self::U64, odd: Self::U64) -> Self::F32;
+    /// Up to 15 numbers beyond them may be written too.
+    #[inline(always)]
+    fn list_ones(word: u64, first: u32, index: &mut [u32]) -> usize {
+        let (n, mut word, mut at) = (word.count_ones() as usize, word, 0);
+        // Rounds of eight without a branch for each bit: a branch at a random place costs more than eight stores.
+        while at < n {
+            let out: &mut [u32; 8] = index[at..].first_chunk_mut().expect("room for eight");
+            for slot in out {
+                *slot = first + (word.trailing_zeros() & 63);
+                word &= word.wrapping_sub(1);
+            }
+            at += 8;
+        }
+        n
+    }
 }

@@ -2,7 +2,7 @@
 //!
 //! `mul_add` is exact everywhere; on CPUs without fused multiply-add it is correct but slow.
 
-use super::{F64Lanes, Lanes, Simd, U64Lanes};
+use super::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use std::array::from_fn;
 
 #[derive(Clone, Copy)]
@@ -74,19 +74,40 @@ macro_rules! lanes {
             fn select_negative(self, negative: Self, otherwise: Self) -> Self {
                 from_fn(|l| if self[l].is_sign_negative() { negative[l] } else { otherwise[l] })
             }
-            #[inline(always)]
-            fn lt_mask(self, other: Self) -> u64 {
-                (0..$n).fold(0, |mask, l| mask | u64::from(self[l] < other[l]) << l)
-            }
-            #[inline(always)]
-            fn sign_mask(self) -> u64 {
-                (0..$n).fold(0, |mask, l| mask | u64::from(self[l].is_sign_negative()) << l)
-            }
         }
     };
 }
 lanes!(f32, i32, 8, mantissa 23, bias 127);
 lanes!(f64, i64, 4, mantissa 52, bias 1023);
+
+/// Combine two registers bit by bit.
+#[inline(always)]
+fn bitwise(x: [f32; 8], y: [f32; 8], op: impl Fn(u32, u32) -> u32) -> [f32; 8] {
+    from_fn(|l| f32::from_bits(op(x[l].to_bits(), y[l].to_bits())))
+}
+
+impl F32Lanes for [f32; 8] {
+    #[inline(always)]
+    fn lt(self, other: Self) -> Self {
+        from_fn(|l| f32::from_bits(u32::from(self[l] < other[l]).wrapping_neg()))
+    }
+    #[inline(always)]
+    fn and(self, other: Self) -> Self {
+        bitwise(self, other, |x, y| x & y)
+    }
+    #[inline(always)]
+    fn or(self, other: Self) -> Self {
+        bitwise(self, other, |x, y| x | y)
+    }
+    #[inline(always)]
+    fn xor(self, other: Self) -> Self {
+        bitwise(self, other, |x, y| x ^ y)
+    }
+    #[inline(always)]
+    fn sign_mask(self) -> u64 {
+        (0..8).fold(0, |mask, l| mask | u64::from(self[l].is_sign_negative()) << l)
+    }
+}
 
 impl F64Lanes for [f64; 4] {
     #[inline(always)]
@@ -136,11 +157,17 @@ impl Simd for Portable {
     const N_REGISTERS: usize = 16;
 
     #[inline(always)]
-    fn uniforms(even: [u64; 4], odd: [u64; 4]) -> [f32; 8] {
-        const STEP: f32 = 1.0 / (1u32 << 31) as f32;
-        from_fn(|i| {
-            let k = [even, odd][i % 2][i / 2] as u32;
-            ((k >> 1) as f32).mul_add(STEP, STEP / 2.0)
-        })
+    fn transpose(x: [[f32; 8]; 8]) -> [[f32; 8]; 8] {
+        from_fn(|l| from_fn(|r| x[r][l]))
+    }
+
+    #[inline(always)]
+    fn store_low_halves(even: [u64; 4], odd: [u64; 4], to: &mut [u32; 8]) {
+        *to = from_fn(|i| [even, odd][i % 2][i / 2] as u32);
+    }
+
+    #[inline(always)]
+    fn uniforms(from: &[u32; 8]) -> [[f32; 8]; 2] {
+        [from.map(|k| (k & 0xffff) as f32 / 65536.0), from.map(|k| (k >> 16) as f32 / 65536.0)]
     }
 }

@@ -43,16 +43,16 @@ pub(crate) fn advance(
     k: usize,
     chain: VisibleChain,
     n_rows: usize,
+    scratch: &mut Scratch,
     draws: impl Fn(usize, u32) -> Draws,
 ) -> (Visible, Tiles) {
-    let mut scratch = Scratch::default();
     let mut hidden_means = Tiles::zeros(n_rows, rbm.n_hidden());
     let mut v = Visible::Bits(Vec::new());
     for t in 0..k as u32 {
         let of = |half: u32| -> Vec<Draws> { (0..n_rows).map(|r| draws(r, 2 * t + half)).collect() };
-        v = visible_from(rbm, h, chain, &of(0), &mut scratch);
+        v = visible_from(rbm, h, chain, &of(0), scratch);
         let wanted = (t + 1 == k as u32).then_some(&mut hidden_means);
-        sample(Isa::best(), rbm.up(), v.states(), &of(1), &mut scratch, h, wanted);
+        sample(Isa::best(), rbm.up(), v.states(), &of(1), scratch, h, wanted);
     }
     (v, hidden_means)
 }

@@ -2,11 +2,9 @@
 //!
 //! **Guarantee**: exact up to single-precision rounding. Cost: all `2^n` states in every update.
 
-use super::{Moments, NegativePhase, PairBlock, PositiveBlock, Step, chain};
+use super::{Moments, NegativePhase, PairBlock, Update, chain};
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::model::Rbm;
-use crate::progress::Progress;
 use crate::{Error, Result};
 use mclv_kernels::layer::{Scratch, States};
 use mclv_kernels::tiles::Tiles;
@@ -22,15 +20,8 @@ const STATES_PER_BLOCK: usize = 64;
 pub(super) struct ExactPhase;
 
 impl NegativePhase for ExactPhase {
-    fn subtract(
-        &mut self,
-        rbm: &Rbm,
-        _data: &Rows,
-        _positive: &[PositiveBlock],
-        _step: Step,
-        moments: &mut Moments,
-        progress: &dyn Progress,
-    ) -> Result<bool> {
+    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
+        let Update { rbm, progress, .. } = *update;
         let n_units = rbm.n_visible().min(rbm.n_hidden());
         if n_units > MAX_UNITS {
             return Err(Error::InvalidSetting {
@@ -76,7 +67,7 @@ impl NegativePhase for ExactPhase {
             moments.add(blocks, -1.0);
             moments.flush();
         }
-        Ok(true)
+        Ok(Some(update.all_positive()))
     }
 }
 

@@ -11,12 +11,11 @@ use super::moments::BLOCK;
 use super::pcd::first_states;
 use super::settings::{Lvs, Starts, Statistics, Unfinished};
 use super::{
-    Moments, NegativePhase, PairBlock, PhaseState, PositiveBlock, Step, Visible, VisibleChain, chain,
+    Moments, NegativePhase, PairBlock, PhaseState, Step, Update, Visible, VisibleChain, chain, total_weight,
 };
 use crate::bits::{BitRows, words_for};
 use crate::data::Rows;
 use crate::model::Rbm;
-use crate::progress::Progress;
 use crate::rng::{Purpose, Stream, stream};
 use crate::tour::{StartTable, StoppingSet};
 use crate::{Error, Result};
@@ -451,26 +450,18 @@ impl NegativePhase for LvsPhase {
         Ok(())
     }
 
-    fn subtract(
-        &mut self,
-        rbm: &Rbm,
-        data: &Rows,
-        positive: &[PositiveBlock],
-        step: Step,
-        moments: &mut Moments,
-        _progress: &dyn Progress,
-    ) -> Result<bool> {
+    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
+        let Update { rbm, data, step, .. } = *update;
         if self.set.is_empty() {
             self.draw_set(rbm, data, step)?;
         } else if self.settings.starts == Starts::Fresh {
             self.make_table(rbm);
         }
-        let n_batch: usize = positive.iter().map(|b| b.n_rows).sum();
-        let n_tours = if self.settings.n_tours == 0 { n_batch } else { self.settings.n_tours };
+        let n_tours = if self.settings.n_tours == 0 { update.rows.len() } else { self.settings.n_tours };
         let blocks = if self.settings.unfinished == Unfinished::Carry {
             if self.running.h.n_rows() == 0 {
                 // The first update begins as PCD does, in the middle of tours.
-                let h = first_states(rbm, data, positive, n_tours, step.seed)?;
+                let h = first_states(update, n_tours)?;
                 self.running = Running { start: h.clone(), length: vec![0; h.n_rows()], h };
                 self.info.n_started += n_tours as u64;
             }
@@ -478,14 +469,14 @@ impl NegativePhase for LvsPhase {
         } else {
             self.separate_tours(rbm, n_tours, step).0
         };
-        let total: f64 = blocks.iter().map(PairBlock::total_weight).sum();
+        let total = total_weight(&blocks);
         if total <= 0.0 {
             self.info.n_skipped_updates += 1;
             self.draw_set(rbm, data, step)?;
-            return Ok(false);
+            return Ok(None);
         }
         moments.add(blocks, (-1.0 / total) as f32);
-        Ok(true)
+        Ok(Some(update.all_positive()))
     }
 
     fn take_tour_info(&mut self) -> Option<TourInfo> {

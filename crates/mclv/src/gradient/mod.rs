@@ -12,59 +12,27 @@ mod pcd;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod update;
 
 pub use lvs::TourInfo;
-pub(crate) use moments::{BLOCK, Moments, PairBlock, Visible};
+pub(crate) use moments::{Moments, PairBlock, Visible, total_weight};
 pub use settings::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
+pub(crate) use update::{Step, Update};
 
 use crate::Result;
 use crate::data::Rows;
 use crate::model::Rbm;
-use crate::progress::Progress;
-
-/// Where in a run an update stands; all its random numbers follow from it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Step {
-    pub(crate) seed: u64,
-    pub(crate) epoch: u32,
-    /// Minibatch within the epoch.
-    pub(crate) update: u32,
-    /// Minibatches per epoch.
-    pub(crate) n_updates: u32,
-}
-
-/// The positive phase of a block of rows.
-pub(crate) struct PositiveBlock {
-    pub(crate) v: Visible,
-    pub(crate) n_rows: usize,
-    /// `h ~ p(h|v)`, if the estimator asked for it.
-    pub(crate) h: Vec<u64>,
-    /// Weights of the rows; none: all are 1.
-    pub(crate) weights: Option<Vec<f32>>,
-}
 
 /// A negative phase that goes on from update to update.
 pub(crate) trait NegativePhase: Send {
-    /// Whether the positive phase should also draw hidden states.
-    fn wants_hidden_states(&self) -> bool {
-        false
-    }
-
     /// Called before the first update of an epoch.
     fn begin_epoch(&mut self, _rbm: &Rbm, _data: &Rows, _step: Step) -> Result<()> {
         Ok(())
     }
 
-    /// Subtract the model's moments from `moments`; `false` if there is nothing to learn from this time.
-    fn subtract(
-        &mut self,
-        rbm: &Rbm,
-        data: &Rows,
-        positive: &[PositiveBlock],
-        step: Step,
-        moments: &mut Moments,
-        progress: &dyn Progress,
-    ) -> Result<bool>;
+    /// Subtract the model's moments from `moments` and return the pairs of the positive phase, which may be made side by
+    /// side; `None` if there is nothing to learn from this time.
+    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>>;
 
     /// What happened to tours since the last call, if there are any.
     fn take_tour_info(&mut self) -> Option<TourInfo> {

@@ -3,15 +3,12 @@
 use crate::model::Offsets;
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer, column_sums};
-use mclv_kernels::tiles::{Segment, Tiles};
+use mclv_kernels::tiles::{Segment, TILE_UNITS, Tiles};
 use mclv_kernels::update::{add_scaled, dot, subtract_two};
 use rayon::prelude::*;
 
 /// Rows per block of pairs. Fixed, so that sums do not depend on threads.
 pub(crate) const BLOCK: usize = 64;
-
-/// Units per piece of parallel work on the gradient.
-const UNITS_PER_PIECE: usize = 112;
 
 /// Below this many weights, threads cost more than they save.
 const MIN_PARALLEL: usize = 8192;
@@ -66,9 +63,8 @@ impl PairBlock {
         let v = Columns::new(n_visible, v);
         let mut v_sums = Tiles::zeros(n_visible, 1);
         let column = Tiles::from_rows(weights.len(), 1, weights);
-        for mut piece in v_sums.segments_mut(n_visible.max(1)) {
-            accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::default(), &mut piece);
-        }
+        let mut pieces = v_sums.segments_mut(n_visible);
+        accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::default(), &mut pieces);
         Self {
             v_sums: v_sums.to_rows(),
             h_sums: h.column_sums(),
@@ -78,9 +74,18 @@ impl PairBlock {
         }
     }
 
-    pub(crate) fn total_weight(&self) -> f64 {
-        self.total_weight
+    /// The mean of the hidden units over all pairs of `blocks`.
+    pub(crate) fn hidden_means(blocks: &[Self]) -> Vec<f64> {
+        let n_hidden = blocks.first().map_or(0, |b| b.h_sums.len());
+        let total = total_weight(blocks);
+        let sum = |j: usize| blocks.iter().map(|b| f64::from(b.h_sums[j])).sum::<f64>();
+        (0..n_hidden).map(|j| sum(j) / total).collect()
     }
+}
+
+/// The weight of all pairs.
+pub(crate) fn total_weight(blocks: &[PairBlock]) -> f64 {
+    blocks.iter().map(|b| b.total_weight).sum()
 }
 
 /// Moments, or the difference of two sets of them: a gradient.
@@ -91,22 +96,24 @@ pub(crate) struct Moments {
     pub(crate) a: Vec<f32>,
     /// Pairs whose outer products are not yet in `w`, with their factor.
     waiting: Vec<(PairBlock, f32)>,
+    /// Whether `w` is to be taken for zero.
+    cleared: bool,
 }
 
 impl Moments {
     pub(crate) fn zeros(n_visible: usize, n_hidden: usize) -> Self {
         let (w, b, a) = (Tiles::zeros(n_visible, n_hidden), vec![0.0; n_visible], vec![0.0; n_hidden]);
-        Self { w, b, a, waiting: Vec::new() }
+        Self { w, b, a, waiting: Vec::new(), cleared: false }
     }
 
     pub(crate) fn clear(&mut self) {
-        self.w.clear();
+        self.cleared = true;
         self.b.fill(0.0);
         self.a.fill(0.0);
         self.waiting.clear();
     }
 
-    /// Add `scale` times the sums over all pairs: to `b` and `a` at once, to `w` with the next [`flush`](Self::flush).
+    /// Add `scale` times the sums over all pairs: to `b` and `a` at once, to `w` when they are finished.
     pub(crate) fn add(&mut self, blocks: impl IntoIterator<Item = PairBlock>, scale: f32) {
         let isa = Isa::best();
         for block in blocks {
@@ -116,66 +123,57 @@ impl Moments {
         }
     }
 
-    /// Bring `w` up to date, all waiting pairs in one pass.
+    /// Bring `w` up to date.
     pub(crate) fn flush(&mut self) {
-        self.each_piece(|_, _| ());
+        let nothing = vec![(); self.n_pieces()];
+        self.finish(None, nothing, |_, _, ()| ());
     }
 
-    /// Bring `w` up to date and hand each finished piece of it to `finish`; what that returns, in the order of pieces.
-    fn each_piece<T: Send>(&mut self, finish: impl Fn(usize, &mut Segment<'_>) -> T + Sync) -> Vec<T> {
-        let isa = Isa::best();
-        let waiting = std::mem::take(&mut self.waiting);
-        let parallel = self.w.as_slice().len() >= MIN_PARALLEL;
-        let work = |scratch: &mut Scratch, mut piece: Segment<'_>| {
-            for (block, scale) in &waiting {
-                accumulate_outer(isa, &block.v, &block.h, *scale, scratch, &mut piece);
-            }
-            finish(piece.first_row(), &mut piece)
-        };
-        let pieces = self.w.segments_mut(UNITS_PER_PIECE);
-        if parallel {
-            pieces.into_par_iter().map_init(Scratch::default, work).collect()
-        } else {
-            let mut scratch = Scratch::default();
-            pieces.into_iter().map(|piece| work(&mut scratch, piece)).collect()
-        }
+    /// Pieces that [`finish`](Self::finish) works in, of 64 visible units each.
+    pub(crate) fn n_pieces(&self) -> usize {
+        self.b.len().div_ceil(TILE_UNITS)
     }
 
-    /// The centred gradient (Melchior, Fischer and Wiskott 2016) of plain parameters, from the plain one.
+    /// Bring `w` up to date and, given offsets, centre the gradient (Melchior, Fischer and Wiskott 2016):
     ///
     /// ```text
     /// ∇W ← ∇W − μ ∇aᵀ − ∇b λᵀ       ∇b ← ∇b − ∇W λ       ∇a ← ∇a − ∇Wᵀ μ
     /// ```
-    pub(crate) fn centre(&mut self, offsets: &Offsets) {
-        let isa = Isa::best();
-        let narrow = |x: &[f64]| -> Vec<f32> { x.iter().map(|&x| x as f32).collect() };
-        let (mu, mut lambda) = (narrow(&offsets.visible), narrow(&offsets.hidden));
-        // Rows of a piece are padded to whole registers.
-        let padded = self.a.len().next_multiple_of(8);
-        let (mut a, b) = (self.a.clone(), self.b.clone());
-        a.resize(padded, 0.0);
-        lambda.resize(padded, 0.0);
-        let corrections = self.each_piece(|first_row, piece| {
-            let first = piece.first_column();
-            let mut of_a = Vec::new();
-            let mut of_b = Vec::with_capacity(piece.n_rows());
-            for (i, row) in (first_row..).zip(piece.rows_mut()) {
-                let columns = first..first + row.len();
-                subtract_two(isa, row, (mu[i], &a[columns.clone()]), (b[i], &lambda[columns.clone()]));
-                of_b.push(dot(isa, row, &lambda[columns]));
-                of_a.resize(row.len(), 0.0);
-                add_scaled(isa, &mut of_a, mu[i], row);
+    /// `visit` is handed each finished piece of `w` and `b` while it is in cache, with what goes `beside` it; `a` is
+    /// finished when all pieces are.
+    pub(crate) fn finish<C: Send>(
+        &mut self,
+        offsets: Option<&Offsets>,
+        beside: Vec<C>,
+        visit: impl Fn(&mut [Segment<'_>], &[f32], C) + Sync,
+    ) {
+        let centring = offsets.map(|offsets| Centring::new(offsets, &self.a));
+        let (waiting, cleared) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.cleared));
+        let parallel = self.w.as_slice().len() >= MIN_PARALLEL;
+        let n_tiles = self.a.len().div_ceil(TILE_UNITS);
+        let work = |scratch: &mut Scratch, ((w, b), beside): ((&mut [Segment<'_>], &mut [f32]), C)| {
+            if cleared {
+                w.iter_mut().for_each(Segment::clear);
             }
-            (first_row, of_b, first, of_a)
-        });
-        let mut all_a = vec![0.0f32; padded];
-        let mut all_b = vec![0.0f64; self.b.len()];
-        for (first_row, of_b, first_column, of_a) in corrections {
-            all_b[first_row..].iter_mut().zip(of_b).for_each(|(sum, x)| *sum += x);
-            all_a[first_column..].iter_mut().zip(of_a).for_each(|(sum, x)| *sum += x);
+            for (block, scale) in &waiting {
+                accumulate_outer(Isa::best(), &block.v, &block.h, *scale, scratch, w);
+            }
+            let correction = centring.as_ref().map(|centring| centring.piece(w, b));
+            visit(w, b, beside);
+            correction
+        };
+        let mut segments = self.w.row_blocks_mut(TILE_UNITS);
+        let corrections: Vec<_> = if parallel {
+            let pieces = segments.par_chunks_mut(n_tiles).zip(self.b.par_chunks_mut(TILE_UNITS));
+            pieces.zip(beside).map_init(Scratch::default, work).collect()
+        } else {
+            let mut scratch = Scratch::default();
+            let pieces = segments.chunks_mut(n_tiles).zip(self.b.chunks_mut(TILE_UNITS));
+            pieces.zip(beside).map(|piece| work(&mut scratch, piece)).collect()
+        };
+        for correction in corrections.into_iter().flatten() {
+            self.a.iter_mut().zip(correction).for_each(|(a, c)| *a -= c);
         }
-        self.b.iter_mut().zip(&all_b).for_each(|(b, c)| *b -= *c as f32);
-        self.a.iter_mut().zip(&all_a).for_each(|(a, c)| *a -= c);
     }
 
     /// The Euclidean norm of all components.
@@ -190,6 +188,42 @@ impl Moments {
         for x in self.w.as_mut_slice().iter_mut().chain(&mut self.b).chain(&mut self.a) {
             *x *= factor;
         }
+    }
+}
+
+/// What centring a piece of a gradient needs, rows padded to whole registers.
+struct Centring {
+    mu: Vec<f32>,
+    lambda: Vec<f32>,
+    a: Vec<f32>,
+}
+
+impl Centring {
+    fn new(offsets: &Offsets, a: &[f32]) -> Self {
+        let narrow = |x: &[f64]| -> Vec<f32> { x.iter().map(|&x| x as f32).collect() };
+        let (mut lambda, mut a) = (narrow(&offsets.hidden), a.to_vec());
+        lambda.resize(a.len().next_multiple_of(8), 0.0);
+        a.resize(lambda.len(), 0.0);
+        Self { mu: narrow(&offsets.visible), lambda, a }
+    }
+
+    /// Centre some rows of `w` and their part of `b`; what they take off `a`.
+    fn piece(&self, w: &mut [Segment<'_>], b: &mut [f32]) -> Vec<f32> {
+        let isa = Isa::best();
+        let mut of_a = vec![0.0; self.a.len()];
+        let mut of_b = [0.0; TILE_UNITS];
+        for segment in w {
+            let (first_row, first) = (segment.first_row(), segment.first_column());
+            for (i, row) in segment.rows_mut().enumerate() {
+                let columns = first..first + row.len();
+                let (mu, lambda) = (self.mu[first_row + i], &self.lambda[columns.clone()]);
+                subtract_two(isa, row, (mu, &self.a[columns.clone()]), (b[i], lambda));
+                of_b[i] += dot(isa, row, lambda);
+                add_scaled(isa, &mut of_a[columns], mu, row);
+            }
+        }
+        b.iter_mut().zip(of_b).for_each(|(b, c)| *b -= c as f32);
+        of_a
     }
 }
 
@@ -249,7 +283,8 @@ mod tests {
         };
         let mut plain = Moments::zeros(n, m);
         (plain.w, plain.b, plain.a) = (g.w.clone(), g.b.clone(), g.a.clone());
-        g.centre(&offsets);
+        let nothing = vec![(); g.n_pieces()];
+        g.finish(Some(&offsets), nothing, |_, _, ()| ());
         let w = |i: usize, j: usize| {
             f64::from(plain.w.get(i, j))
                 - offsets.visible[i] * f64::from(plain.a[j])

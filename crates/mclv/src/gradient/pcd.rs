@@ -4,13 +4,12 @@
 //! and averages over them converge to the exact gradient.
 
 use super::moments::BLOCK;
-use super::{Moments, NegativePhase, PairBlock, PhaseState, PositiveBlock, Step, VisibleChain, chain};
+use super::{Moments, NegativePhase, PairBlock, PhaseState, Update, VisibleChain, chain};
 use crate::bits::BitRows;
-use crate::data::Rows;
 use crate::model::Rbm;
-use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::{Error, Result};
+use mclv_kernels::layer::Scratch;
 use rayon::prelude::*;
 
 pub(super) struct Pcd {
@@ -30,80 +29,43 @@ impl Pcd {
 }
 
 /// Begin chains at `h ~ p(h|v)` of the rows of a minibatch, or of as many rows of the data as there are chains.
-pub(super) fn first_states(
-    rbm: &Rbm,
-    data: &Rows,
-    positive: &[PositiveBlock],
-    n_chains: usize,
-    seed: u64,
-) -> Result<BitRows> {
-    let n_batch: usize = positive.iter().map(|b| b.n_rows).sum();
-    let n = if n_chains == 0 { n_batch } else { n_chains };
-    let draws = |r: usize| stream(seed, Purpose::FirstStates, r as u64).at(0);
-    let rows = if n == n_batch {
-        positive_rows(rbm, positive)
+pub(super) fn first_states(update: &Update<'_>, n_chains: usize) -> Result<BitRows> {
+    let seed = update.step.seed;
+    let rows = if n_chains == 0 || n_chains == update.rows.len() {
+        update.data.select(update.rows)
     } else {
-        let chosen: Vec<usize> = {
-            let mut rng = stream(seed, Purpose::FirstStates, u64::from(u32::MAX)).reader();
-            (0..n).map(|_| rng.below(data.n_rows() as u64) as usize).collect()
-        };
-        data.select(&chosen)
+        let mut rng = stream(seed, Purpose::FirstStates, u64::from(u32::MAX)).reader();
+        let n_rows = update.data.n_rows() as u64;
+        let chosen: Vec<usize> = (0..n_chains).map(|_| rng.below(n_rows) as usize).collect();
+        update.data.select(&chosen)
     };
-    rbm.sample_h_from_v(&rows, draws)
-}
-
-fn positive_rows(rbm: &Rbm, positive: &[PositiveBlock]) -> Rows {
-    use super::Visible;
-    use crate::data::RealRows;
-    let bits = positive.iter().all(|b| matches!(b.v, Visible::Bits(_)));
-    if bits {
-        let words = positive.iter().flat_map(|b| match &b.v {
-            Visible::Bits(words) => words.as_slice(),
-            Visible::Reals(_) => &[],
-        });
-        Rows::Bits(BitRows::from_words(rbm.n_visible(), words.copied().collect()))
-    } else {
-        let values = positive.iter().flat_map(|b| match &b.v {
-            Visible::Reals(values) => values.as_slice(),
-            Visible::Bits(_) => &[],
-        });
-        Rows::Reals(RealRows::new(rbm.n_visible(), values.copied().collect()))
-    }
+    update.rbm.sample_h_from_v(&rows, |r| stream(seed, Purpose::FirstStates, r as u64).at(0))
 }
 
 impl NegativePhase for Pcd {
-    fn subtract(
-        &mut self,
-        rbm: &Rbm,
-        data: &Rows,
-        positive: &[PositiveBlock],
-        step: Step,
-        moments: &mut Moments,
-        _progress: &dyn Progress,
-    ) -> Result<bool> {
+    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
         if self.h.n_rows() == 0 {
-            self.h = first_states(rbm, data, positive, self.n_chains, step.seed)?;
+            self.h = first_states(update, self.n_chains)?;
         }
-        let n_words = self.h.n_words();
-        let (k, visible) = (self.k, self.visible);
-        let blocks: Vec<PairBlock> = self
-            .h
-            .words_mut()
-            .par_chunks_mut(BLOCK * n_words)
-            .enumerate()
-            .map(|(b, h)| {
-                let draws = |r: usize, t: u32| {
-                    let row = (b * BLOCK + r) as u64;
-                    let first = step.update * 2 * k as u32;
-                    stream(step.seed, Purpose::Chain, u64::from(step.epoch) << 24 | row).at(first + t)
-                };
-                let n_rows = h.len() / n_words;
-                let (v, means) = chain::advance(rbm, h, k, visible, n_rows, draws);
+        let Update { rbm, step, .. } = *update;
+        let (k, visible, n_words) = (self.k, self.visible, self.h.n_words());
+        let n_blocks = update.n_blocks();
+        // A block of rows goes with a block of chains, as far as there are both: equal work for all threads.
+        let mut work: Vec<Option<&mut [u64]>> =
+            self.h.words_mut().chunks_mut(BLOCK * n_words).map(Some).collect();
+        work.resize_with(work.len().max(n_blocks), || None);
+        let both = work.into_par_iter().enumerate().map_init(Scratch::default, |scratch, (b, h)| {
+            let positive = (b < n_blocks).then(|| update.positive(b, scratch));
+            let negative = h.map(|h| {
+                let draws = |r: usize, t: u32| step.chain_draws(k, b * BLOCK + r, t);
+                let (v, means) = chain::advance(rbm, h, k, visible, h.len() / n_words, scratch, draws);
                 PairBlock::new(v.states(), rbm.n_visible(), means)
-            })
-            .collect();
-        moments.add(blocks, (-1.0 / self.h.n_rows() as f64) as f32);
-        Ok(true)
+            });
+            (positive, negative)
+        });
+        let (positive, negative): (Vec<_>, Vec<_>) = both.unzip();
+        moments.add(negative.into_iter().flatten(), (-1.0 / self.h.n_rows() as f64) as f32);
+        Ok(Some(positive.into_iter().flatten().collect()))
     }
 
     fn take_chains_moved(&mut self) -> Option<f64> {

@@ -14,12 +14,11 @@ mod pcd;
 mod tours;
 mod updates;
 
-use super::{Moments, NegativePhase, PairBlock, PositiveBlock, Step, Visible};
+use super::{Moments, NegativePhase, PairBlock, Step, Update};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::progress::Silent;
-use crate::rng::{Purpose, stream};
 use mclv_kernels::tiles::Tiles;
 
 /// The largest `|z|` that is put down to chance.
@@ -91,33 +90,14 @@ fn list(moments: &Moments, scale: f64) -> Vec<f64> {
     all.map(|x| scale * f64::from(x)).collect()
 }
 
-/// The model's moments as `phase` has them in this update.
-fn negative(
-    phase: &mut dyn NegativePhase,
-    rbm: &Rbm,
-    data: &Rows,
-    positive: &[PositiveBlock],
-    step: Step,
-) -> Vec<f64> {
+/// The model's moments as `phase` has them in this update, the minibatch being all of the data.
+fn negative(phase: &mut dyn NegativePhase, rbm: &Rbm, data: &Rows, step: Step) -> Vec<f64> {
     let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
-    assert!(phase.subtract(rbm, data, positive, step, &mut moments, &Silent).unwrap());
+    let rows: Vec<usize> = (0..data.n_rows()).collect();
+    let update = Update { rbm, data, rows: &rows, weights: None, step, progress: &Silent };
+    assert!(phase.subtract(&update, &mut moments).unwrap().is_some());
     moments.flush();
     list(&moments, -1.0)
-}
-
-/// The positive phase of a minibatch of `rows`.
-fn minibatch(rbm: &Rbm, rows: &BitRows, step: Step) -> Vec<PositiveBlock> {
-    (0..rows.n_rows())
-        .step_by(super::BLOCK)
-        .map(|first| {
-            let n_rows = super::BLOCK.min(rows.n_rows() - first);
-            let words = rows.rows(first, n_rows).to_vec();
-            let v = Rows::Bits(BitRows::from_words(rbm.n_visible(), words.clone()));
-            let draws = |r: usize| stream(step.seed, Purpose::Positive, (first + r) as u64).at(step.update);
-            let h = rbm.sample_h_from_v(&v, draws).unwrap().words().to_vec();
-            PositiveBlock { v: Visible::Bits(words), n_rows, h, weights: None }
-        })
-        .collect()
 }
 
 /// The pairs of the positive phase of `rows`.

@@ -6,14 +6,11 @@ use crate::rng::Draws;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{self, Affine, Scratch, States};
-use mclv_kernels::tiles::Tiles;
+use mclv_kernels::tiles::{Segment, TILE_UNITS, Tiles, transpose};
 use rayon::prelude::*;
 
 /// Rows per unit of parallel work. Fixed, so that results never depend on the number of threads.
 const BLOCK: usize = 128;
-
-/// Below this many weights, threads cost more than they save.
-const MIN_PARALLEL: usize = 100_000;
 
 /// A Restricted Boltzmann Machine over `v ∈ {0,1}^n_visible`, `h ∈ {0,1}^n_hidden`.
 ///
@@ -252,16 +249,20 @@ impl Rbm {
         &self.down
     }
 
-    /// Change the parameters in place; the two layouts of the weights are brought in step afterwards.
-    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Tiles, &mut [f32], &mut [f32])) {
-        change(self.up.weights_mut(), &mut self.visible_bias, &mut self.hidden_bias);
-        let up = self.up.weights();
-        if up.as_slice().len() < MIN_PARALLEL {
-            up.transpose_into(self.down.weights_mut());
-        } else {
-            let pieces = self.down.weights_mut().segments_mut(usize::MAX);
-            pieces.into_par_iter().for_each(|mut piece| up.transpose_piece(&mut piece));
-        }
+    /// Change the parameters: `change` is given the weights and visible biases of 64 visible units each, to be dealt with
+    /// side by side, and the hidden biases.
+    pub(crate) fn update(&mut self, change: impl FnOnce(Vec<Piece<'_>>, &mut [f32])) {
+        let n_tiles = self.n_hidden().div_ceil(TILE_UNITS);
+        let mut weights = self.up.weights_mut().row_blocks_mut(TILE_UNITS).into_iter();
+        let pieces = self
+            .down
+            .weights_mut()
+            .segments_mut(usize::MAX)
+            .into_iter()
+            .zip(self.visible_bias.chunks_mut(TILE_UNITS))
+            .map(|(transposed, b)| Piece { w: weights.by_ref().take(n_tiles).collect(), transposed, b })
+            .collect();
+        change(pieces, &mut self.hidden_bias);
         self.up.set_bias(&self.hidden_bias);
         self.down.set_bias(&self.visible_bias);
     }
@@ -292,6 +293,22 @@ impl Rbm {
 
     pub(crate) fn check_width(&self, n_columns: usize) -> Result<()> {
         check("visible units (the model's width against the data's)", self.n_visible(), n_columns)
+    }
+}
+
+/// The parameters of 64 visible units.
+pub(crate) struct Piece<'a> {
+    /// Their weights; call [`transpose`](Self::transpose) when they have changed.
+    pub(crate) w: Vec<Segment<'a>>,
+    transposed: Segment<'a>,
+    /// Their biases.
+    pub(crate) b: &'a mut [f32],
+}
+
+impl Piece<'_> {
+    /// Bring the transposed weights up to date.
+    pub(crate) fn transpose(&mut self) {
+        transpose(Isa::best(), &self.w, &mut self.transposed);
     }
 }
 

@@ -1,14 +1,11 @@
 //! Turn gradients into steps.
 
 use crate::gradient::Moments;
-use crate::model::Rbm;
+use crate::model::{Offsets, Rbm};
 use mclv_kernels::Isa;
+use mclv_kernels::tiles::{Segment, TILE_UNITS};
 use mclv_kernels::update::{AdamStep, Decay, adam, plain_sgd, sgd};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-
-/// Numbers per unit of parallel work.
-const CHUNK: usize = 1 << 16;
 
 /// A rule for steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -72,51 +69,34 @@ impl Stepper {
         Self { rule, decay, n_steps: 0, first, second }
     }
 
-    /// Move `rbm` uphill along `gradient`.
-    pub(crate) fn step(&mut self, rbm: &mut Rbm, gradient: &Moments, rate: f64) {
+    /// Finish `gradient`, centred about `offsets` if there are any, and move `rbm` uphill along it.
+    pub(crate) fn step(
+        &mut self,
+        rbm: &mut Rbm,
+        gradient: &mut Moments,
+        offsets: Option<&Offsets>,
+        rate: f64,
+    ) {
         self.n_steps += 1;
-        let isa = Isa::best();
-        let none = Decay::default();
-        let Self { rule, decay, n_steps, first, second } = self;
-        rbm.update(|w, b, a| {
-            let parts = [
-                (w.as_mut_slice(), gradient.w.as_slice(), *decay),
-                (b, gradient.b.as_slice(), none),
-                (a, gradient.a.as_slice(), none),
-            ];
-            match (*rule, first.as_mut(), second.as_mut()) {
-                (Optimizer::Sgd { momentum }, Some(v), _) => {
-                    let v = [v.w.as_mut_slice(), &mut v.b, &mut v.a];
-                    for ((x, g, decay), v) in parts.into_iter().zip(v) {
-                        let chunks =
-                            x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK)).zip(v.par_chunks_mut(CHUNK));
-                        chunks.for_each(|((x, g), v)| sgd(isa, x, g, v, rate as f32, momentum as f32, decay));
+        let (rule, decay) = (self.rule.at(rate, self.n_steps), self.decay);
+        let n_pieces = gradient.n_pieces();
+        let (mut first, first_a) = Memory::pieces(self.first.as_mut(), n_pieces);
+        let (mut second, second_a) = Memory::pieces(self.second.as_mut(), n_pieces);
+        rbm.update(|pieces, a| {
+            let memories = first.drain(..).zip(second.drain(..));
+            let beside: Vec<_> = pieces.into_iter().zip(memories).collect();
+            gradient.finish(
+                offsets,
+                beside,
+                |gradient_w, gradient_b, (mut piece, (mut first, mut second))| {
+                    for (k, (w, g)) in piece.w.iter_mut().zip(gradient_w).enumerate() {
+                        rule.apply(w.as_mut_slice(), g.as_slice(), first.w(k), second.w(k), decay);
                     }
-                }
-                (Optimizer::Adam { beta1, beta2, epsilon }, Some(m), Some(s)) => {
-                    let t = (*n_steps).min(1 << 20) as i32;
-                    let step = AdamStep {
-                        rate: (rate / (1.0 - beta1.powi(t))) as f32,
-                        beta1: beta1 as f32,
-                        beta2: beta2 as f32,
-                        correction2: (1.0 / (1.0 - beta2.powi(t))).sqrt() as f32,
-                        epsilon: epsilon as f32,
-                    };
-                    let m = [m.w.as_mut_slice(), &mut m.b, &mut m.a];
-                    let s = [s.w.as_mut_slice(), &mut s.b, &mut s.a];
-                    for (((x, g, decay), m), s) in parts.into_iter().zip(m).zip(s) {
-                        let chunks = x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK));
-                        let memory = m.par_chunks_mut(CHUNK).zip(s.par_chunks_mut(CHUNK));
-                        chunks.zip(memory).for_each(|((x, g), (m, s))| adam(isa, x, g, m, s, step, decay));
-                    }
-                }
-                _ => {
-                    for (x, g, decay) in parts {
-                        let chunks = x.par_chunks_mut(CHUNK).zip(g.par_chunks(CHUNK));
-                        chunks.for_each(|(x, g)| plain_sgd(isa, x, g, rate as f32, decay));
-                    }
-                }
-            }
+                    piece.transpose();
+                    rule.apply(piece.b, gradient_b, first.b, second.b, Decay::default());
+                },
+            );
+            rule.apply(a, &gradient.a, first_a, second_a, Decay::default());
         });
     }
 
@@ -129,5 +109,67 @@ impl Stepper {
     pub(crate) fn restore(&mut self, n_steps: u64, memory: [Option<Moments>; 2]) {
         self.n_steps = n_steps;
         [self.first, self.second] = memory;
+    }
+}
+
+/// What an optimiser remembers of 64 visible units: nothing, or as many numbers as there are parameters.
+struct Memory<'a> {
+    w: Vec<Segment<'a>>,
+    b: &'a mut [f32],
+}
+
+impl<'a> Memory<'a> {
+    /// All pieces, and the part of the hidden biases.
+    fn pieces(memory: Option<&'a mut Moments>, n_pieces: usize) -> (Vec<Self>, &'a mut [f32]) {
+        let Some(memory) = memory else {
+            let nothing = || Self { w: Vec::new(), b: &mut [] };
+            return (std::iter::repeat_with(nothing).take(n_pieces).collect(), &mut []);
+        };
+        let n_tiles = memory.a.len().div_ceil(TILE_UNITS);
+        let mut w = memory.w.row_blocks_mut(TILE_UNITS).into_iter();
+        let piece = |b| Self { w: w.by_ref().take(n_tiles).collect(), b };
+        (memory.b.chunks_mut(TILE_UNITS).map(piece).collect(), &mut memory.a)
+    }
+
+    fn w(&mut self, k: usize) -> &mut [f32] {
+        self.w.get_mut(k).map_or(&mut [], |w| w.as_mut_slice())
+    }
+}
+
+/// A rule with the constants of one step.
+#[derive(Clone, Copy)]
+enum RuleAt {
+    Plain { rate: f32 },
+    Momentum { rate: f32, momentum: f32 },
+    Adam(AdamStep),
+}
+
+impl Optimizer {
+    fn at(self, rate: f64, n_steps: u64) -> RuleAt {
+        match self {
+            Self::Sgd { momentum: 0.0 } => RuleAt::Plain { rate: rate as f32 },
+            Self::Sgd { momentum } => RuleAt::Momentum { rate: rate as f32, momentum: momentum as f32 },
+            Self::Adam { beta1, beta2, epsilon } => {
+                let t = n_steps.min(1 << 20) as i32;
+                RuleAt::Adam(AdamStep {
+                    rate: (rate / (1.0 - beta1.powi(t))) as f32,
+                    beta1: beta1 as f32,
+                    beta2: beta2 as f32,
+                    correction2: (1.0 / (1.0 - beta2.powi(t))).sqrt() as f32,
+                    epsilon: epsilon as f32,
+                })
+            }
+        }
+    }
+}
+
+impl RuleAt {
+    fn apply(self, x: &mut [f32], gradient: &[f32], first: &mut [f32], second: &mut [f32], decay: Decay) {
+        let isa = Isa::best();
+        match self {
+            Self::Plain { rate } => plain_sgd(isa, x, gradient, rate, decay),
+            Self::Momentum { rate, momentum } => sgd(isa, x, gradient, first, rate, momentum, decay),
+            Self::Adam(step) => adam(isa, x, gradient, first, second, step, decay),
+        }
     }
 }

@@ -2,20 +2,13 @@
 
 use super::optimizer::Stepper;
 use super::settings::TrainSettings;
-use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::{
-    BLOCK, Moments, NegativePhase, PairBlock, PhaseState, PositiveBlock, Step, TourInfo, Visible,
-};
+use crate::gradient::{Moments, NegativePhase, PairBlock, PhaseState, Step, TourInfo, Update, total_weight};
 use crate::model::{Offsets, Rbm};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::{Error, Result};
-use mclv_kernels::Isa;
-use mclv_kernels::layer::{Scratch, means, sample};
-use mclv_kernels::tiles::Tiles;
 use mclv_kernels::update::Decay;
-use rayon::prelude::*;
 
 /// A model in training. Everything that follows from here follows from the settings and the data.
 ///
@@ -237,47 +230,40 @@ impl Trainer {
         n_updates: usize,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let step = self.step_at(self.update, n_updates);
-        let wants_h = self.phase.wants_hidden_states();
-        let (positive, pairs): (Vec<PositiveBlock>, Vec<PairBlock>) = batch
-            .par_chunks(BLOCK)
-            .enumerate()
-            .map_init(Scratch::default, |scratch, (b, rows)| {
-                let weights = self.weights.as_ref().map(|w| rows.iter().map(|&r| w[r]).collect());
-                positive_block(&self.rbm, data, rows, weights, wants_h.then_some((step, b)), scratch)
-            })
-            .unzip();
-        let total: f64 = pairs.iter().map(PairBlock::total_weight).sum();
-        if total == 0.0 {
+        if self.weights.as_ref().is_some_and(|w| batch.iter().all(|&r| w[r] == 0.0)) {
             return Ok(());
         }
+        let update = Update {
+            rbm: &self.rbm,
+            data,
+            rows: batch,
+            weights: self.weights.as_deref(),
+            step: self.step_at(self.update, n_updates),
+            progress,
+        };
         self.gradient.clear();
-        let gradient = &mut self.gradient;
-        gradient.add(pairs, (1.0 / total) as f32);
-        if self.settings.centred {
-            // Before the negative phase is taken off, `a` is the mean of the hidden units over the minibatch.
-            let rate = self.settings.offset_rate;
-            for (lambda, &mean) in self.offsets.hidden.iter_mut().zip(&gradient.a) {
-                *lambda += rate * (f64::from(mean) - *lambda);
+        let Some(positive) = self.phase.subtract(&update, &mut self.gradient)? else { return Ok(()) };
+        let offsets = self.settings.centred.then(|| {
+            for (lambda, mean) in self.offsets.hidden.iter_mut().zip(PairBlock::hidden_means(&positive)) {
+                *lambda += self.settings.offset_rate * (mean - *lambda);
             }
-        }
-        if !self.phase.subtract(&self.rbm, data, &positive, step, gradient, progress)? {
-            return Ok(());
-        }
-        if self.settings.centred {
-            gradient.centre(&self.offsets);
-        } else {
-            gradient.flush();
-        }
-        if self.settings.clip > 0.0 {
-            let norm = gradient.norm();
-            if norm > self.settings.clip {
-                gradient.scale((self.settings.clip / norm) as f32);
-            }
-        }
+            &self.offsets
+        });
+        let scale = (1.0 / total_weight(&positive)) as f32;
+        self.gradient.add(positive, scale);
         let s = &self.settings;
         let rate = s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
-        self.stepper.step(&mut self.rbm, &self.gradient, rate);
+        if s.clip > 0.0 {
+            let nothing = vec![(); self.gradient.n_pieces()];
+            self.gradient.finish(offsets, nothing, |_, _, ()| ());
+            let norm = self.gradient.norm();
+            if norm > s.clip {
+                self.gradient.scale((s.clip / norm) as f32);
+            }
+            self.stepper.step(&mut self.rbm, &mut self.gradient, None, rate);
+        } else {
+            self.stepper.step(&mut self.rbm, &mut self.gradient, offsets, rate);
+        }
         Ok(())
     }
 
@@ -324,47 +310,4 @@ fn weighted_means(data: &Rows, weights: &[f32]) -> Vec<f64> {
     }
     let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
     sums.iter().map(|sum| sum / total).collect()
-}
-
-fn positive_block(
-    rbm: &Rbm,
-    data: &Rows,
-    rows: &[usize],
-    weights: Option<Vec<f32>>,
-    hidden: Option<(Step, usize)>,
-    scratch: &mut Scratch,
-) -> (PositiveBlock, PairBlock) {
-    let v = match data {
-        Rows::Bits(bits) => {
-            let mut words = Vec::with_capacity(rows.len() * bits.n_words());
-            rows.iter().for_each(|&r| words.extend_from_slice(bits.row(r)));
-            Visible::Bits(words)
-        }
-        Rows::Reals(reals) => {
-            let mut values = Vec::with_capacity(rows.len() * reals.n_columns());
-            rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
-            Visible::Reals(values)
-        }
-    };
-    let mut h_means = Tiles::zeros(rows.len(), rbm.n_hidden());
-    let mut h = Vec::new();
-    match hidden {
-        Some((step, block)) => {
-            let mut bits = BitRows::zeros(rows.len(), rbm.n_hidden());
-            let draws: Vec<_> = (0..rows.len())
-                .map(|r| {
-                    let row = (block * BLOCK + r) as u64;
-                    stream(step.seed, Purpose::Positive, u64::from(step.epoch) << 24 | row).at(step.update)
-                })
-                .collect();
-            sample(Isa::best(), rbm.up(), v.states(), &draws, scratch, bits.words_mut(), Some(&mut h_means));
-            h = bits.words().to_vec();
-        }
-        None => means(Isa::best(), rbm.up(), v.states(), scratch, &mut h_means),
-    }
-    let pairs = match &weights {
-        None => PairBlock::new(v.states(), rbm.n_visible(), h_means),
-        Some(weights) => PairBlock::weighted(v.states(), rbm.n_visible(), h_means, weights),
-    };
-    (PositiveBlock { v, n_rows: rows.len(), h, weights }, pairs)
 }

@@ -76,7 +76,7 @@ fn run(settings: &Lvs, now: &Rbm, earlier: &Rbm) -> Outcome {
         let tours = joint.draw_hidden(N_TOURS, replicate);
         let mut phase = resumed(settings.clone(), now, earlier, &set, &tours);
         for k in 0..N_UPDATES {
-            let estimate = negative(&mut phase, now, &data, &[], step(replicate * N_UPDATES + k));
+            let estimate = negative(&mut phase, now, &data, step(replicate * N_UPDATES + k));
             match k {
                 0 => first.push(differences(&estimate, &exact)),
                 k if k + 1 == N_UPDATES => last.push(differences(&estimate, &exact)),

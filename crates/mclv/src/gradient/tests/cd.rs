@@ -1,5 +1,5 @@
 use super::oracle::Joint;
-use super::{Replicates, differences, minibatch, negative, step};
+use super::{Replicates, differences, negative, step};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::gradient::{Gradient, VisibleChain};
@@ -18,8 +18,7 @@ fn replicates(rbm: &Rbm, k: usize, visible: VisibleChain) -> Replicates {
     let mut phase = Gradient::Cd { k, visible }.negative_phase();
     let mut replicates = Replicates::default();
     for update in 0..N_REPLICATES {
-        let positive = minibatch(rbm, &rows, step(update));
-        let estimate = negative(&mut *phase, rbm, &Rows::Bits(rows.clone()), &positive, step(update));
+        let estimate = negative(&mut *phase, rbm, &Rows::Bits(rows.clone()), step(update));
         replicates.push(differences(&estimate, &exact));
     }
     replicates

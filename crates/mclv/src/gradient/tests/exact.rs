@@ -1,8 +1,8 @@
 use super::oracle::{Joint, parameters};
-use super::{data_pairs, list, minibatch, negative, step};
+use super::{data_pairs, list, negative, step};
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::{Gradient, Moments};
+use crate::gradient::{Gradient, Moments, Update, total_weight};
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
 
@@ -18,7 +18,7 @@ fn it_is_the_enumeration_of_either_layer_and_not_of_a_neighbouring_model() {
     for (n_visible, n_hidden) in [(8, 5), (5, 7), (6, 6), (1, 8), (9, 1)] {
         let rbm = random_rbm(n_visible, n_hidden, 1.5, 21);
         let data = Rows::Bits(BitRows::zeros(1, n_visible));
-        let estimate = negative(&mut *Gradient::Exact.negative_phase(), &rbm, &data, &[], step(0));
+        let estimate = negative(&mut *Gradient::Exact.negative_phase(), &rbm, &data, step(0));
         let exact = Joint::new(&rbm).moments();
         assert!(
             worst(&estimate, &exact) < TOLERANCE,
@@ -38,13 +38,25 @@ fn data_minus_model_is_the_slope_of_the_log_likelihood() {
         let rbm = random_rbm(n_visible, n_hidden, 1.0, 22);
         let rows: Vec<u64> = vec![3, 9, 14, 9, 0];
         let bits = BitRows::from_words(n_visible, rows.clone());
-        let positive = minibatch(&rbm, &bits, step(0));
         let mut moments = Moments::zeros(n_visible, n_hidden);
         moments.add([data_pairs(&rbm, &bits)], 1.0 / rows.len() as f32);
         moments.flush();
         let only_data = list(&moments, 1.0);
         let mut phase = Gradient::Exact.negative_phase();
-        phase.subtract(&rbm, &Rows::Bits(bits), &positive, step(0), &mut moments, &Silent).unwrap();
+        moments.clear();
+        let data = Rows::Bits(bits);
+        let update = Update {
+            rbm: &rbm,
+            data: &data,
+            rows: &[0, 1, 2, 3, 4],
+            weights: None,
+            step: step(0),
+            progress: &Silent,
+        };
+        let positive = phase.subtract(&update, &mut moments).unwrap().unwrap();
+        assert_eq!(total_weight(&positive), rows.len() as f64);
+        moments.add(positive, 1.0 / rows.len() as f32);
+        moments.flush();
 
         let rows: Vec<(usize, f64)> = rows.iter().map(|&v| (v as usize, 1.0)).collect();
         let at = parameters(&rbm);
@@ -70,6 +82,8 @@ fn a_layer_too_large_to_enumerate_is_refused() {
     let data = Rows::Bits(BitRows::zeros(1, 21));
     let mut moments = Moments::zeros(21, 21);
     let mut phase = Gradient::Exact.negative_phase();
-    let refused = phase.subtract(&rbm, &data, &[], step(0), &mut moments, &Silent).unwrap_err();
+    let update =
+        Update { rbm: &rbm, data: &data, rows: &[0], weights: None, step: step(0), progress: &Silent };
+    let Err(refused) = phase.subtract(&update, &mut moments) else { panic!("enumerated 2²¹ states") };
     assert!(refused.to_string().contains("at most 20 units"), "{refused}");
 }

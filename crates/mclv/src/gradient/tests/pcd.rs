@@ -21,7 +21,7 @@ fn replicates(rbm: &Rbm, visible: VisibleChain, first: impl Fn(&Joint, u32) -> V
         let chains =
             PhaseState { words: vec![("chains".into(), first(&joint, update))], numbers: Vec::new() };
         phase.restore(rbm, &chains).unwrap();
-        replicates.push(differences(&negative(&mut *phase, rbm, &data, &[], step(update)), &exact));
+        replicates.push(differences(&negative(&mut *phase, rbm, &data, step(update)), &exact));
     }
     replicates
 }
@@ -65,7 +65,7 @@ fn chains_go_on_from_update_to_update() {
         for replicate in 0..300 {
             phase.restore(&rbm, &zeros).unwrap();
             let first = replicate * n_updates;
-            let last = (first..first + n_updates).map(|u| negative(&mut *phase, &rbm, &data, &[], step(u)));
+            let last = (first..first + n_updates).map(|u| negative(&mut *phase, &rbm, &data, step(u)));
             replicates.push(differences(&last.last().unwrap(), &exact));
         }
         replicates

@@ -6,8 +6,10 @@ use super::{LIMIT, Replicates, differences, list, negative, step};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::gradient::lvs::LvsPhase;
+use crate::gradient::moments::BLOCK;
 use crate::gradient::{
-    BLOCK, Lvs, Moments, NegativePhase, PairBlock, Starts, Statistics, TourLength, Unfinished, VisibleChain,
+    Lvs, Moments, NegativePhase, PairBlock, Starts, Statistics, TourLength, Unfinished, VisibleChain,
+    total_weight,
 };
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
@@ -59,7 +61,7 @@ fn of_updates(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let mean_length = (joint.log_z - joint.log_z_s(&set)).exp();
     let [mut of_sums, mut of_lengths] = <[Replicates; 2]>::default();
     for update in 0..N_REPLICATES {
-        let ratio = negative(&mut phase, now, &data, &[], step(update));
+        let ratio = negative(&mut phase, now, &data, step(update));
         let info = phase.take_tour_info().unwrap();
         let counted = if drops { info.total_length } else { info.n_steps };
         let length = counted as f64 / N_TOURS as f64;
@@ -79,7 +81,7 @@ fn of_weighted_sums(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] 
     for update in 0..N_REPLICATES {
         let (blocks, log_unit) = phase.separate_tours(now, N_TOURS, step(update));
         let per_tour = log_unit.exp() / N_TOURS as f64;
-        let length = per_tour * blocks.iter().map(PairBlock::total_weight).sum::<f64>();
+        let length = per_tour * total_weight(&blocks);
         let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
         moments.add(blocks, 1.0);
         moments.flush();
@@ -147,7 +149,7 @@ fn with_every_state_in_the_set_tours_are_single_draws_from_the_model() {
         let mut phase = resumed(settings, &rbm, &rbm, &all, &[]);
         let mut replicates = Replicates::default();
         for update in 0..600 {
-            replicates.push(differences(&negative(&mut phase, &rbm, &data, &[], step(update)), &exact));
+            replicates.push(differences(&negative(&mut phase, &rbm, &data, step(update)), &exact));
         }
         let info = phase.take_tour_info().unwrap();
         assert_eq!((info.n_completed, info.n_truncated, info.longest), (600 * 70, 0, 1));
@@ -164,9 +166,9 @@ fn an_update_subtracts_weighted_sums_over_their_total_weight() {
     let (now, earlier) = models();
     let settings = whole_tours(Statistics::MeanHidden, Starts::Weighted);
     let (mut phase, data, _) = begun(settings.clone(), &earlier);
-    let ratio = negative(&mut phase, &now, &data, &[], step(3));
+    let ratio = negative(&mut phase, &now, &data, step(3));
     let (blocks, _) = begun(settings, &earlier).0.separate_tours(&now, N_TOURS, step(3));
-    let total: f64 = blocks.iter().map(PairBlock::total_weight).sum();
+    let total = total_weight(&blocks);
     let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
     moments.add(blocks, 1.0);
     moments.flush();
@@ -180,7 +182,7 @@ fn a_stale_table_is_made_anew_for_the_next_update() {
     for (min_ess, is_anew) in [(0.0, false), (1.0, true)] {
         let settings = Lvs { min_ess, ..whole_tours(Statistics::MeanHidden, Starts::Weighted) };
         let (mut phase, data, set) = begun(settings, &earlier);
-        let first = negative(&mut phase, &now, &data, &[], step(0));
+        let first = negative(&mut phase, &now, &data, step(0));
         let made_under = Joint::new(if is_anew { &now } else { &earlier }).log_weights(&set);
         let table = phase.state().numbers("table").unwrap().to_vec();
         assert!(differences(&table, &made_under).all(|d| d.abs() < 1e-4));
@@ -188,7 +190,7 @@ fn a_stale_table_is_made_anew_for_the_next_update() {
         assert!(info.min_ess < 0.95 && info.n_tables == 1 + u64::from(is_anew), "{info:?}");
         // The update that noticed is not made again.
         let (mut other, ..) = begun(whole_tours(Statistics::MeanHidden, Starts::Weighted), &earlier);
-        assert_eq!(first, negative(&mut other, &now, &data, &[], step(0)));
+        assert_eq!(first, negative(&mut other, &now, &data, step(0)));
     }
 }
 

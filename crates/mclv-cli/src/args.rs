@@ -149,7 +149,8 @@ impl Preparation {
   mclv train mnist --hidden 25 --epochs 100 --output runs/best
   mclv train mnist --preset paper --gradient lvs --hidden 32
   mclv train mnist --gradient lvs --unfinished carry --k 1
-  mclv train bars-and-stripes:4 --gradient exact --hidden 16 --epochs 2000
+  mclv train bars-and-stripes:4 --gradient exact --hidden 16 --optimizer adam --lr 0.2 --epochs 400
+  mclv train rows.npy --weights weights.npy
   mclv train --config runs/best/config.toml --seed 7 --output runs/again
   mclv train --resume runs/best
 
@@ -157,22 +158,31 @@ The run folder holds config.toml (the resolved settings), metrics.jsonl (a line 
 and best.safetensors. Ctrl-C writes a checkpoint; resuming gives the same bits as never having stopped.")]
 pub(crate) struct TrainArgs {
     /// The data: a name (see `mclv data list`) or a file [default: digits]
-    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
+    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: Option<String>,
     /// Run folder to make [default: runs/DATA-1, -2, …]
-    #[arg(short, long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with = "resume")]
+    #[arg(short, long, value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
-    /// Go on with an interrupted run, exactly where it stopped
-    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath)]
+    /// Go on with an interrupted run, exactly where it stopped and with its own settings
+    #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = [
+        "data", "output", "config", "preset", "weights", "binarize", "label_column", "hidden", "init", "gradient", "k",
+        "chains", "visible", "unfinished", "starts", "statistics", "samples_per_row", "row_fraction", "redraw_every",
+        "min_ess", "target_completion", "max_states", "max_set_cost", "warm_up_epochs", "epochs", "batch_size",
+        "drop_last", "learning_rate", "schedule", "optimizer", "momentum", "l1", "l2", "clip", "no_centring",
+        "offset_rate", "redraw_bits", "eval_every", "patience"])]
     pub(crate) resume: Option<PathBuf>,
     /// Settings from a TOML file, such as a run's config.toml; flags override it
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "resume")]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) config: Option<PathBuf>,
     /// `default`: the best we know; `paper`: the protocol of the paper's code
-    #[arg(long, value_enum, default_value_t = Preset::Default)]
+    #[arg(long, value_enum, default_value_t = Preset::Default, conflicts_with = "config")]
     pub(crate) preset: Preset,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
+    /// How much each row counts: a .npy or .csv file, one number of 0 or more for each training row (where DATA is a
+    /// file: for each of its rows)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) weights: Option<PathBuf>,
 
     /// Number of hidden units [default: 25]
     #[arg(long, value_name = "N", help_heading = "Model")]
@@ -214,12 +224,15 @@ pub(crate) struct TrainArgs {
     /// Make the start table anew when the effective sample size (or acceptance) falls below this share [default: 0.2]
     #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
     pub(crate) min_ess: Option<f64>,
-    /// Grow the stopping set until this share of tours returns [default: 0, do not]
+    /// Adapt the stopping set (rows, and samples per row) until this share of tours returns [default: 0, do not]
     #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
     pub(crate) target_completion: Option<f64>,
-    /// Most states of a stopping set that grows [default: 1000000]
+    /// Budget of memory of a set that adapts: most states drawn for it [default: 1000000]
     #[arg(long, value_name = "N", help_heading = "Gradient")]
     pub(crate) max_states: Option<usize>,
+    /// Budget of time of a set that adapts: states drawn and evaluated for it, for each Gibbs step [default: 0, none]
+    #[arg(long, value_name = "RATIO", help_heading = "Gradient")]
+    pub(crate) max_set_cost: Option<f64>,
     /// Epochs of CD-1 before the estimator proper
     #[arg(long, value_name = "N", help_heading = "Gradient")]
     pub(crate) warm_up_epochs: Option<usize>,
@@ -233,7 +246,7 @@ pub(crate) struct TrainArgs {
     /// Leave out a short last minibatch
     #[arg(long, help_heading = "Optimisation")]
     pub(crate) drop_last: bool,
-    /// Initial learning rate [default: 0.4; paper: 0.1]
+    /// Initial learning rate [default: 0.4; paper: 0.1; with adam: 0.01]
     #[arg(long, visible_alias = "lr", value_name = "RATE", help_heading = "Optimisation")]
     pub(crate) learning_rate: Option<f64>,
     /// `linear` to zero, `cosine`, `plateau` (the paper's) or `constant` [default: linear]

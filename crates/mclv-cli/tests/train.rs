@@ -100,7 +100,7 @@ fn the_papers_preset_is_the_papers_protocol() {
             "--gradient",
             gradient,
             "--epochs",
-            "1",
+            "16",
             "--hidden",
             "4",
             "-o",
@@ -125,6 +125,17 @@ fn the_papers_preset_is_the_papers_protocol() {
     );
     assert_eq!(run("pcd")["gradient"]["n_chains"], 128);
     assert_eq!(run("cd")["warm-up-epochs"], 0);
+    // Flags have the last word.
+    let args = ["--preset", "paper", "--gradient", "lvs", "--unfinished", "keep", "--visible", "sampled"];
+    let rest = ["--epochs", "2", "--warm-up-epochs", "1", "--hidden", "4", "-o", "changed"];
+    let changed = &sandbox.json(&[&["train", "digits"], &args[..], &rest].concat())["config"]["train"];
+    assert_eq!(changed["gradient"]["unfinished"], "keep");
+    assert_eq!(changed["gradient"]["visible"], "sampled");
+    assert_eq!(changed["schedule"], "plateau");
+    sandbox.refuses(
+        &["train", "digits", "--preset", "paper", "--gradient", "lvs", "--epochs", "10"],
+        &["warm-up-epochs = 15", "never used"],
+    );
 }
 
 #[test]
@@ -150,6 +161,8 @@ fn bad_settings_are_refused_with_the_flag_and_the_cure() {
     sandbox.refuses(&["train", "digits", "--optimizer", "adam", "--momentum", "0.9"], &["--momentum"]);
     sandbox.refuses(&["train", "minst"], &["did you mean \"mnist\""]);
     sandbox.refuses(&["train", "--resume", "nowhere"], &["nowhere"]);
+    sandbox.refuses_usage(&["train", "--resume", "run", "--epochs", "9"], &["--resume", "--epochs"]);
+    sandbox.refuses_usage(&["train", "--preset", "paper", "--config", "c.toml"], &["--preset", "--config"]);
     sandbox.refuses_usage(&["train", "digits", "--schedule", "steep"], &["schedule", "plateau"]);
     sandbox.refuses_usage(&["train", "digits", "--k", "none"], &["dynamic"]);
 }
@@ -219,4 +232,40 @@ fn interrupted_and_killed_runs_go_on_to_the_same_model() {
     }
     assert_eq!(stop(&sandbox, &args("run"), "KILL"), None);
     same(&sandbox);
+}
+
+#[test]
+fn weights_change_the_model_and_bad_ones_are_refused_with_their_place_and_the_cure() {
+    let ones = vec!["1"; 30].join("\n");
+    let sandbox = Sandbox::new()
+        .with_file("ones.csv", format!("weight\n{ones}\n"))
+        .with_file("uneven.csv", format!("9\n{}\n", vec!["1"; 29].join("\n")))
+        .with_file("negative.csv", format!("-1\n{ones}\n"))
+        .with_file("words.csv", "1\nmany\n")
+        .with_file("short.csv", "1\n2\n")
+        .with_file("none.csv", "0\n0\n");
+    let train = |out: &str, more: &[&str]| {
+        let args = ["train", "bars-and-stripes:4", "--hidden", "3", "--epochs", "5", "-o", out];
+        sandbox.json(&[&args[..], more].concat())["metrics"]["train_log_likelihood"].as_f64().unwrap()
+    };
+    let plain = train("plain", &[]);
+    let even = train("even", &["--weights", "ones.csv"]);
+    assert!((plain - even).abs() < 1e-4, "{plain} and {even}");
+    let uneven = train("uneven", &["--weights", "uneven.csv"]);
+    assert!((plain - uneven).abs() > 1e-2, "{plain} and {uneven}");
+    // The run's own configuration has them.
+    assert_eq!(
+        sandbox.json(&["train", "--config", "uneven/config.toml", "-o", "again"])["metrics"]["train_log_likelihood"],
+        uneven
+    );
+    for (file, parts) in [
+        ("negative.csv", ["negative.csv", "row 1"]),
+        ("words.csv", ["\"many\"", "line 2"]),
+        ("short.csv", ["2 weights for 30 training rows", "give one for each"]),
+        ("none.csv", ["no positive weight", "at least one"]),
+        ("missing.npy", ["missing.npy", "cannot read"]),
+        ("weights.txt", ["weights.txt", ".npy and .csv"]),
+    ] {
+        sandbox.refuses(&["train", "bars-and-stripes:4", "--weights", file], &parts);
+    }
 }

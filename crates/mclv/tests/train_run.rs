@@ -46,7 +46,8 @@ impl Listener for Script {
 fn digits(train: TrainSettings) -> RunInput {
     let data =
         DataSpec { source: "digits".into(), binarize: Binarize::Threshold(0.5), ..DataSpec::default() };
-    RunInput { data, train: TrainSettings { n_hidden: 8, epochs: 5, eval_every: 2, seed: 3, ..train } }
+    let train = TrainSettings { n_hidden: 8, epochs: 5, eval_every: 2, seed: 3, ..train };
+    RunInput { weights: None, data, train }
 }
 
 /// The metrics without the times, which no two runs share.
@@ -94,6 +95,16 @@ fn cases() -> Vec<(&'static str, RunInput)> {
         (
             "lvs after a warm-up",
             digits(TrainSettings { warm_up_epochs: 2, ..with(lvs(Unfinished::Drop, Starts::Fresh)) }),
+        ),
+        ("exact", digits(with(Gradient::Exact))),
+        (
+            "lvs with a set that adapts",
+            digits(with(Gradient::Lvs(Lvs {
+                row_fraction: 0.02,
+                target_completion: 0.9,
+                max_states: 700,
+                ..Lvs::default()
+            }))),
         ),
         ("redrawn bits", {
             let mut input = digits(TrainSettings { redraw_bits: true, ..TrainSettings::default() });
@@ -230,6 +241,12 @@ fn impossible_settings_are_refused_before_anything_is_written() {
     assert!(refuse(with(Lvs { starts: Starts::Weighted, ..Lvs::default() })).contains("carry"));
     assert!(refuse(with(Lvs { k: TourLength::Dynamic, ..Lvs::default() })).contains("dynamic"));
     assert!(refuse(with(Lvs { row_fraction: 0.0, ..Lvs::default() })).contains("row-fraction"));
+    assert!(refuse(with(Lvs { max_states: 0, ..Lvs::default() })).contains("max-states"));
+    assert!(refuse(with(Lvs { max_set_cost: f64::NAN, ..Lvs::default() })).contains("max-set-cost"));
+    assert!(refuse(with(Lvs { k: TourLength::Steps(u32::MAX), ..Lvs::default() })).contains("2^30"));
+    let adam = |beta1| Optimizer::Adam { beta1, beta2: 0.999, epsilon: 1e-8 };
+    assert!(refuse(TrainSettings { optimizer: adam(1.0), ..TrainSettings::default() }).contains("beta1"));
+    assert!(refuse(TrainSettings { warm_up_epochs: 5, ..TrainSettings::default() }).contains("never used"));
     assert!(
         refuse(TrainSettings { learning_rate: f64::NAN, ..TrainSettings::default() })
             .contains("learning-rate")
@@ -257,24 +274,252 @@ fn a_damaged_checkpoint_is_an_error() {
     assert!(again.contains("--resume"), "{again}");
 }
 
-/// Bars and stripes, 3 × 3: 14 patterns, so the best possible likelihood is −ln 14.
+/// Bars and stripes, 4 × 4: 30 patterns, so the best possible likelihood is −ln 30.
 #[test]
 fn the_exact_gradient_reaches_the_optimum() {
     let folder = tempfile::tempdir().unwrap();
-    let data = DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() };
+    let data = DataSpec { source: "bars-and-stripes:4".into(), ..DataSpec::default() };
     let train = TrainSettings {
-        n_hidden: 8,
-        epochs: 3000,
+        n_hidden: 16,
+        epochs: 200,
         gradient: Gradient::Exact,
-        learning_rate: 0.5,
-        eval_every: 3000,
+        optimizer: Optimizer::ADAM,
+        learning_rate: 0.2,
+        eval_every: 200,
+        seed: 1,
         ..TrainSettings::default()
     };
     let run = folder.path().join("run");
-    let outcome = Run::create(&run, RunInput { data, train }, &Script::default())
+    let outcome = Run::create(&run, RunInput { weights: None, data, train }, &Script::default())
         .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
         .unwrap();
     let Outcome::Finished { metrics, .. } = outcome else { panic!("{outcome:?}") };
-    let gap = -14f64.ln() - metrics.train_log_likelihood.unwrap();
+    let gap = -30f64.ln() - metrics.train_log_likelihood.unwrap();
     assert!(gap > -1e-9 && gap < 0.1, "{gap} nats from the optimum after {}", human_seconds(metrics.seconds));
+}
+
+fn trained(folder: &Path, input: &RunInput) -> Outcome {
+    Run::create(folder, input.clone(), &Script::default())
+        .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
+        .unwrap()
+}
+
+/// Says stop the `n`th time that it is asked, wherever that is.
+struct NthQuestion(AtomicU64, u64);
+
+impl Progress for NthQuestion {
+    fn report(&self, _done: u64, _total: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.fetch_add(1, Ordering::Relaxed) + 1 == self.1
+    }
+}
+
+impl Listener for NthQuestion {
+    fn epoch(&self, _metrics: &Metrics) {}
+    fn warning(&self, _warning: &Warning) {}
+}
+
+/// The exact gradient can be stopped in the middle of an update, when the offsets have moved already.
+#[test]
+fn a_stop_within_an_update_leaves_no_trace() {
+    let folder = tempfile::tempdir().unwrap();
+    let input =
+        digits(TrainSettings { gradient: Gradient::Exact, offset_rate: 0.5, ..TrainSettings::default() });
+    trained(&folder.path().join("whole"), &input);
+    let model = |run: &str| std::fs::read(folder.path().join(run).join("model.safetensors")).unwrap();
+    for n in [1, 2, 3, 4, 22, 23] {
+        let name = format!("stopped {n}");
+        let mut run = Run::create(&folder.path().join(&name), input.clone(), &Script::default()).unwrap();
+        let outcome = run.go(Checkpoints::default(), &NthQuestion(AtomicU64::new(0), n)).unwrap();
+        assert!(matches!(outcome, Outcome::Interrupted { .. }), "{outcome:?}");
+        let mut run = Run::resume(&folder.path().join(&name), &Script::default()).unwrap();
+        run.go(Checkpoints::default(), &Script::default()).unwrap();
+        assert!(model("whole") == model(&name), "stopped at question {n}");
+    }
+}
+
+#[test]
+fn a_run_that_stopped_early_stays_as_it_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    let input = digits(TrainSettings {
+        learning_rate: 2.0,
+        schedule: mclv::train::Schedule::Constant,
+        patience: 1,
+        ..TrainSettings::default()
+    });
+    let input = RunInput { train: TrainSettings { epochs: 200, eval_every: 3, ..input.train }, ..input };
+    assert!(matches!(trained(&run, &input), Outcome::Finished { early: true, .. }));
+    let model = std::fs::read(run.join("model.safetensors")).unwrap();
+    let again = Run::resume(&run, &Script::default())
+        .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
+        .unwrap();
+    assert!(matches!(again, Outcome::Finished { early: true, .. }), "{again:?}");
+    assert!(std::fs::read(run.join("model.safetensors")).unwrap() == model);
+}
+
+/// A weight of 2 and a row given twice make the same model; likelihoods are means by weight; a run goes on with the same
+/// weights or not at all.
+#[test]
+fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    // Ten rows of four units; a file is divided by the seed, so all rows of a kind share their weight.
+    let rows = ["1,1,0,0", "0,0,1,1"];
+    let lines: Vec<&str> = (0..20).map(|r| rows[r % 2]).collect();
+    std::fs::write(path("rows.csv"), lines.join("\n")).unwrap();
+    let weights =
+        |first: &'static str| (0..20).map(|r| if r % 2 == 0 { first } else { "1" }).collect::<Vec<_>>();
+    std::fs::write(path("w.csv"), weights("3").join("\n")).unwrap();
+    let input = RunInput {
+        weights: Some(path("w.csv")),
+        data: DataSpec { source: path("rows.csv").to_str().unwrap().into(), seed: 1, ..DataSpec::default() },
+        train: TrainSettings {
+            n_hidden: 2,
+            epochs: 3000,
+            gradient: Gradient::Exact,
+            learning_rate: 0.5,
+            eval_every: 3000,
+            seed: 1,
+            ..TrainSettings::default()
+        },
+    };
+    let Outcome::Finished { metrics: last, .. } = trained(&path("run"), &input) else { panic!() };
+    // The weighted optimum: with weights 3 and 1 and n1, n2 training rows, p = 3 n1/(3 n1 + n2).
+    let file = mclv::data::Split::Train.of_file(20, 1);
+    let n1 = file.iter().filter(|&&r| r % 2 == 0).count() as f64;
+    let p = 3.0 * n1 / (3.0 * n1 + (file.len() as f64 - n1));
+    let optimum = p * p.ln() + (1.0 - p) * (1.0 - p).ln();
+    let gap = optimum - last.train_log_likelihood.unwrap();
+    assert!(gap > -1e-9 && gap < 0.05, "{gap} from the weighted optimum");
+    let model = ModelFile::load(path("run").join("model.safetensors")).unwrap();
+    assert_eq!(model.provenance.settings["weights"]["sha256"].as_str().unwrap().len(), 64);
+
+    // Going on: identical with the same file, refused with another or none.
+    let broken = path("broken");
+    let mut run = Run::create(&broken, input.clone(), &Script::default()).unwrap();
+    run.go(Checkpoints::default(), &Script::stop_after(100)).unwrap();
+    let resume = || Run::resume(&broken, &Script::default());
+    std::fs::write(path("w.csv"), weights("2").join("\n")).unwrap();
+    let changed = resume().err().expect("a refusal").to_string();
+    assert!(changed.contains("w.csv") && changed.contains("has changed since the run began"), "{changed}");
+    std::fs::remove_file(path("w.csv")).unwrap();
+    assert!(resume().err().expect("a refusal").to_string().contains("w.csv"));
+    std::fs::write(path("w.csv"), weights("3").join("\n")).unwrap();
+    let data = std::fs::read(path("rows.csv")).unwrap();
+    std::fs::write(
+        path("rows.csv"),
+        lines[1..].iter().chain(&lines[..1]).copied().collect::<Vec<_>>().join("\n"),
+    )
+    .unwrap();
+    let changed = resume().err().expect("a refusal").to_string();
+    assert!(changed.contains("rows.csv") && changed.contains("has changed"), "{changed}");
+    std::fs::write(path("rows.csv"), data).unwrap();
+    resume().unwrap().go(Checkpoints::default(), &Script::default()).unwrap();
+    let read = |run: &str| std::fs::read(path(run).join("model.safetensors")).unwrap();
+    assert!(read("run") == read("broken"));
+
+    // One weight for each training row is as good; any other number is not.
+    std::fs::write(path("w.csv"), vec!["1"; 16].join("\n")).unwrap();
+    trained(&path("sixteen"), &input);
+    std::fs::write(path("w.csv"), vec!["1"; 17].join("\n")).unwrap();
+    let error = Run::create(&path("none"), input, &Script::default()).err().expect("a refusal").to_string();
+    assert!(error.contains("17 weights for 16 training rows"), "{error}");
+}
+
+#[test]
+fn a_file_of_a_few_rows_can_be_learnt() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("few.csv");
+    std::fs::write(&path, "1,0\n0,1\n1,1\n").unwrap();
+    for gradient in [
+        Gradient::Cd { k: 1, visible: VisibleChain::Sampled },
+        Gradient::Pcd { k: 1, n_chains: 3, visible: VisibleChain::Sampled },
+        Gradient::Lvs(Lvs::default()),
+        Gradient::Exact,
+    ] {
+        let data = DataSpec { source: path.to_str().unwrap().into(), ..DataSpec::default() };
+        let train =
+            TrainSettings { n_hidden: 1, epochs: 3, gradient: gradient.clone(), ..TrainSettings::default() };
+        let run = folder
+            .path()
+            .join(format!("{gradient:?}").split_once([' ', '(']).map_or("exact", |x| x.0).to_lowercase());
+        let outcome = trained(&run, &RunInput { weights: None, data, train });
+        let Outcome::Finished { metrics, .. } = outcome else { panic!("{outcome:?}") };
+        assert!(metrics.train_log_likelihood.unwrap().is_finite());
+        assert_eq!(metrics.validation_log_likelihood, None);
+    }
+}
+
+#[test]
+fn an_update_from_which_nothing_was_learnt_has_no_gradient() {
+    let digits = mclv::data::load(&DataSpec::default(), &mclv::progress::Silent).unwrap();
+    // 60 fair hidden units never come back to one of a few states in one step.
+    let lvs =
+        Lvs { unfinished: Unfinished::Drop, starts: Starts::Fresh, row_fraction: 0.01, ..Lvs::default() };
+    let settings =
+        TrainSettings { n_hidden: 60, epochs: 1, gradient: Gradient::Lvs(lvs), ..TrainSettings::default() };
+    let mut trainer = mclv::train::Trainer::new(settings, &digits.rows, None).unwrap();
+    let before = trainer.rbm().clone();
+    trainer.epoch(&digits.rows, &mclv::progress::Silent).unwrap();
+    let tours = trainer.take_tour_info().unwrap();
+    assert_eq!((tours.n_skipped_updates, tours.n_completed), (15, 0));
+    assert_eq!((trainer.gradient_norm(), trainer.rbm().weights()), (0.0, before.weights()));
+}
+
+/// The set grows over rows, then over samples of each, until enough tours return; it stays within its budgets, and
+/// shrinks where it is larger than it need be.
+#[test]
+fn the_stopping_set_adapts_to_a_completion_within_its_budgets() {
+    let spec = DataSpec { binarize: Binarize::Threshold(0.5), ..DataSpec::default() };
+    let digits = mclv::data::load(&spec, &mclv::progress::Silent).unwrap();
+    let sizes = |lvs: Lvs| {
+        let settings = TrainSettings {
+            n_hidden: 12,
+            epochs: 12,
+            learning_rate: 0.1,
+            gradient: Gradient::Lvs(lvs),
+            ..TrainSettings::default()
+        };
+        let mut trainer = mclv::train::Trainer::new(settings, &digits.rows, None).unwrap();
+        (0..12)
+            .map(|_| {
+                trainer.epoch(&digits.rows, &mclv::progress::Silent).unwrap();
+                trainer.take_tour_info().unwrap()
+            })
+            .collect::<Vec<_>>()
+    };
+    let n_rows = digits.n_rows();
+    let small = Lvs { row_fraction: 0.05, target_completion: 0.8, redraw_every: 2, ..Lvs::default() };
+    let first = (n_rows as f64 * 0.05).ceil() as usize;
+
+    let grown = sizes(small.clone());
+    assert_eq!((grown[0].n_rows, grown[1].n_rows), (first, first), "a set is kept for two epochs");
+    assert_eq!((grown[2].n_rows, grown[4].n_rows), (2 * first, 4 * first));
+    let last = grown.last().unwrap();
+    assert!(
+        last.set_size > 3 * grown[0].set_size && last.completion() > 2.0 * grown[0].completion(),
+        "{last:?}"
+    );
+
+    let memory = sizes(Lvs { max_states: 250, ..small.clone() });
+    assert!(memory.iter().all(|t| t.n_rows * t.samples_per_row <= 250 && t.set_size <= 250));
+    assert_eq!(memory.last().unwrap().n_rows, 2 * first);
+
+    // A large set at first: halved until a state costs less than a tenth of a step.
+    let time = sizes(Lvs { row_fraction: 1.0, max_set_cost: 0.1, redraw_every: 1, ..small.clone() });
+    assert_eq!(time[0].n_rows, n_rows);
+    let last = time.last().unwrap();
+    assert!(last.n_rows <= n_rows / 4, "{last:?}");
+
+    let shrunk = sizes(Lvs {
+        row_fraction: 1.0,
+        samples_per_row: 4,
+        target_completion: 0.01,
+        redraw_every: 1,
+        ..small
+    });
+    assert_eq!((shrunk[0].samples_per_row, shrunk[1].samples_per_row, shrunk[2].samples_per_row), (4, 2, 1));
+    assert_eq!(shrunk[3].n_rows, n_rows / 2);
 }

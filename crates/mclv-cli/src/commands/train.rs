@@ -1,6 +1,6 @@
 //! `mclv train`: train a model in a run folder.
 
-use crate::args::{Global, TrainArgs};
+use crate::args::{Global, Preset, Rule, TrainArgs};
 use crate::output::{Output, facts, table};
 use crate::watch::Watch;
 use anyhow::Context;
@@ -16,6 +16,9 @@ use serde_json::json;
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Mutex;
+
+/// Learning rate of Adam, if none is given.
+const ADAM_RATE: f64 = 0.01;
 
 pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let (mut run, folder) = match &args.resume {
@@ -39,7 +42,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             let json = json!({ "run": folder.to_string_lossy(), "model": folder.join("model.safetensors").to_string_lossy(),
                 "early_stop": early, "best": best.map(|(epoch, value)| json!({ "epoch": epoch, "log_likelihood": value })),
                 "metrics": metrics, "config": run.input() });
-            out.print(&json, || summary(&metrics, best, early, &folder))
+            out.print(&json, || summary(&metrics, best, early, run.input(), &folder))
         }
         Outcome::Diverged(warning) => {
             anyhow::bail!("{warning} (run folder {})", folder.display())
@@ -51,7 +54,13 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     }
 }
 
-fn summary(metrics: &Metrics, best: Option<(usize, f64)>, early: bool, folder: &std::path::Path) -> String {
+fn summary(
+    metrics: &Metrics,
+    best: Option<(usize, f64)>,
+    early: bool,
+    input: &RunInput,
+    folder: &std::path::Path,
+) -> String {
     let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
     let log_z = metrics.log_z.as_ref();
     let error = log_z.filter(|z| z.std_err > 0.0).map_or(String::new(), |z| format!(" ± {:.3}", z.std_err));
@@ -84,6 +93,9 @@ fn summary(metrics: &Metrics, best: Option<(usize, f64)>, early: bool, folder: &
     if let Some((epoch, value)) = best {
         lines.push(("best", format!("{value:.3} after epoch {epoch} (best.safetensors)")));
     }
+    if let Some(path) = &input.weights {
+        lines.push(("weights", format!("{}: likelihoods are means by these", path.display())));
+    }
     lines.push(("run", folder.display().to_string()));
     lines.push(("next", format!("mclv likelihood {}", folder.join("model.safetensors").display())));
     text.push_str(&facts(&lines));
@@ -100,7 +112,7 @@ fn free_folder(source: &str) -> PathBuf {
     (1..).map(|n| PathBuf::from("runs").join(format!("{stem}-{n}"))).find(|p| !p.exists()).unwrap_or_default()
 }
 
-/// Preset, then the file, then the flags.
+/// The file, or the preset; then the flags.
 fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
     let mut input = match &args.config {
         Some(path) => {
@@ -119,15 +131,20 @@ fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
     if let Some(column) = &args.preparation.label_column {
         input.data.label_column = Some(column.clone());
     }
+    if let Some(path) = &args.weights {
+        input.weights = Some(path.clone());
+    }
     let mut train = input.train;
     if let Some(estimator) = args.gradient {
         train.gradient = estimator.default_settings();
     }
+    if args.preset == Preset::Paper {
+        train = TrainSettings::paper(train.gradient);
+    }
     set_gradient(args, &mut train.gradient)?;
-    if args.preset == crate::args::Preset::Paper {
-        let kept = TrainSettings::paper(train.gradient.clone());
-        let epochs = if train.epochs == 0 { kept.epochs } else { train.epochs };
-        train = TrainSettings { n_hidden: train.n_hidden, epochs, ..kept };
+    if args.optimizer == Some(Rule::Adam) && !matches!(train.optimizer, Optimizer::Adam { .. }) {
+        // Its steps are of the size of the rate itself, whatever the gradient's.
+        train.learning_rate = ADAM_RATE;
     }
     macro_rules! take {
         ($($flag:ident => $field:ident),* $(,)?) => { $(if let Some(value) = args.$flag { train.$field = value; })* };
@@ -139,14 +156,12 @@ fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
     train.drop_last |= args.drop_last;
     train.redraw_bits |= args.redraw_bits;
     match (args.optimizer, args.momentum) {
-        (Some(crate::args::Rule::Adam), None) => {
-            train.optimizer = Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 }
-        }
-        (Some(crate::args::Rule::Adam), Some(_)) => {
+        (Some(Rule::Adam), None) => train.optimizer = Optimizer::ADAM,
+        (Some(Rule::Adam), Some(_)) => {
             anyhow::bail!("--momentum goes with --optimizer sgd; Adam has its own")
         }
         (_, Some(momentum)) => train.optimizer = Optimizer::Sgd { momentum },
-        (Some(crate::args::Rule::Sgd), None) => train.optimizer = Optimizer::Sgd { momentum: 0.0 },
+        (Some(Rule::Sgd), None) => train.optimizer = Optimizer::Sgd { momentum: 0.0 },
         (None, None) => {}
     }
     if args.config.is_none() || global.seed != 0 {
@@ -157,7 +172,7 @@ fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
         !train.redraw_bits || input.data.binarize == Binarize::Bernoulli,
         "--redraw-bits needs --binarize bernoulli: there is nothing to draw anew"
     );
-    Ok(RunInput { data: input.data, train })
+    Ok(RunInput { train, ..input })
 }
 
 /// Flags of the estimator; a flag that the estimator does not have is refused.
@@ -182,6 +197,7 @@ fn set_gradient(args: &TrainArgs, gradient: &mut Gradient) -> anyhow::Result<()>
         ("min-ess", args.min_ess.is_some()),
         ("target-completion", args.target_completion.is_some()),
         ("max-states", args.max_states.is_some()),
+        ("max-set-cost", args.max_set_cost.is_some()),
     ];
     match gradient {
         Gradient::Cd { k, visible } => {
@@ -213,7 +229,8 @@ fn set_lvs(args: &TrainArgs, lvs: &mut Lvs) {
     }
     take!(k => k, chains => n_tours, samples_per_row => samples_per_row, row_fraction => row_fraction,
         redraw_every => redraw_every, unfinished => unfinished, statistics => statistics, visible => visible,
-        min_ess => min_ess, target_completion => target_completion, max_states => max_states);
+        min_ess => min_ess, target_completion => target_completion, max_states => max_states,
+        max_set_cost => max_set_cost);
     // Starts that suit the policy, unless they were chosen.
     lvs.starts = args.starts.unwrap_or(match (lvs.unfinished, lvs.starts) {
         (mclv::gradient::Unfinished::Carry, Starts::Weighted) => Starts::Metropolis,

@@ -89,7 +89,7 @@ pub(super) fn parse_name(source: &str) -> (&str, Option<&str>) {
 }
 
 /// Whether a source names a set, be its parameter right or wrong.
-pub(super) fn is_name(source: &str) -> bool {
+pub(crate) fn is_name(source: &str) -> bool {
     names().any(|name| name == parse_name(source).0)
 }
 

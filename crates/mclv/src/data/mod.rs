@@ -38,6 +38,7 @@ mod rows;
 mod search_path;
 mod split;
 
+pub(crate) use catalogue::is_name;
 pub use catalogue::{CatalogueEntry, Origin, catalogue, catalogue_in};
 pub use dataset::{DataProvenance, Dataset, Labels};
 pub use file::read;

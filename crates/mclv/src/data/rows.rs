@@ -174,6 +174,17 @@ impl Rows {
         }
     }
 
+    /// Means of the columns, each row counting by its weight.
+    pub(crate) fn weighted_column_means(&self, weights: &[f32]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.n_columns()];
+        for (r, &weight) in weights.iter().enumerate() {
+            let weight = f64::from(weight);
+            sums.iter_mut().enumerate().for_each(|(i, sum)| *sum += weight * f64::from(self.get(r, i)));
+        }
+        let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
+        sums.iter().map(|sum| sum / total).collect()
+    }
+
     /// Mean of each column, accumulated in f64.
     pub fn column_means(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.n_columns()];

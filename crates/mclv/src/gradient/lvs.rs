@@ -36,6 +36,9 @@ pub struct TourInfo {
     pub n_completed_at_own_start: u64,
     /// Tours cut at their limit.
     pub n_truncated: u64,
+    /// Times that a running tour (`carry`) went through an update without returning.
+    #[serde(default)]
+    pub n_carried: u64,
     /// Gibbs steps made.
     pub n_steps: u64,
     /// Sum of the lengths of completed tours.
@@ -56,6 +59,9 @@ pub struct TourInfo {
     pub set_size: usize,
     /// Hidden states drawn per row for it.
     pub samples_per_row: usize,
+    /// Rows that it was drawn from.
+    #[serde(default)]
+    pub n_rows: usize,
     /// `log Z_S` when the table was last made.
     pub log_z_s: f64,
 }
@@ -66,9 +72,14 @@ impl TourInfo {
         self.total_length as f64 / self.n_completed as f64
     }
 
-    /// Share of started tours that returned.
+    /// Share of tours that returned within `k` steps; of running tours, returns among returns and updates without one.
     pub fn completion(&self) -> f64 {
-        self.n_completed as f64 / self.n_started.max(1) as f64
+        self.n_completed as f64 / self.n_tried().max(1) as f64
+    }
+
+    /// Returns, and chances to return that passed.
+    pub(crate) fn n_tried(&self) -> u64 {
+        self.n_completed + self.n_truncated + self.n_carried
     }
 
     fn merge(&mut self, other: &Self) {
@@ -76,6 +87,7 @@ impl TourInfo {
         self.n_completed += other.n_completed;
         self.n_completed_at_own_start += other.n_completed_at_own_start;
         self.n_truncated += other.n_truncated;
+        self.n_carried += other.n_carried;
         self.n_steps += other.n_steps;
         self.total_length += other.total_length;
         self.longest = self.longest.max(other.longest);
@@ -108,13 +120,28 @@ pub(super) struct LvsPhase {
     running: Running,
     /// Current, where the size of the set adapts.
     samples_per_row: usize,
+    /// Rows that the set is drawn from; 0 before the first.
+    n_rows: usize,
+    seen: Seen,
     info: TourInfo,
+}
+
+/// What has been seen since the size of the set was last chosen.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    n_completed: u64,
+    n_tried: u64,
+    n_steps: u64,
+    /// States drawn for the set, and states evaluated for its tables.
+    n_states: u64,
 }
 
 impl LvsPhase {
     pub(super) fn new(settings: Lvs) -> Self {
         Self {
             samples_per_row: settings.samples_per_row,
+            n_rows: 0,
+            seen: Seen::default(),
             set: StoppingSet::default(),
             table: StartTable::default(),
             running: Running::default(),
@@ -126,36 +153,82 @@ impl LvsPhase {
     fn draw_set(&mut self, rbm: &Rbm, data: &Rows, step: Step) -> Result<()> {
         // A set redrawn within an epoch must differ from the epoch's first one.
         let occasion = u64::from(step.epoch & 0xff_ffff) << 8 | self.info.n_skipped_updates & 0xff;
-        let n = ((data.n_rows() as f64 * self.settings.row_fraction).ceil() as usize).clamp(1, data.n_rows());
         let mut rows: Vec<usize> = (0..data.n_rows()).collect();
-        if n < rows.len() {
+        if self.n_rows < rows.len() {
             stream(step.seed, Purpose::StoppingSetRows, occasion).reader().shuffle(&mut rows);
-            rows.truncate(n);
+            rows.truncate(self.n_rows);
             rows.sort_unstable();
         }
         self.set = StoppingSet::draw(rbm, data, &rows, self.samples_per_row, step.seed, occasion)?;
+        self.seen.n_states += self.n_drawn();
+        self.info.set_size = self.set.len();
+        self.info.samples_per_row = self.samples_per_row;
+        self.info.n_rows = self.n_rows;
         self.make_table(rbm);
         Ok(())
     }
 
     fn make_table(&mut self, rbm: &Rbm) {
         self.table = StartTable::new(rbm, &self.set);
+        self.seen.n_states += self.set.len() as u64;
         self.info.n_tables += 1;
         self.info.log_z_s = self.table.log_z_s();
     }
 
-    /// Grow or shrink the set between epochs towards the completion asked for.
-    fn adapt(&mut self) {
-        let target = self.settings.target_completion;
-        if target == 0.0 || self.info.n_started == 0 {
+    /// States drawn for a set of the present size.
+    fn n_drawn(&self) -> u64 {
+        (self.n_rows as u64).saturating_mul(self.samples_per_row as u64)
+    }
+
+    /// Choose the size of the next set, by what tours did with those before; the tours that it will end are yet to come.
+    ///
+    /// Twice as large while too few tours return, if the budgets allow it; half as large where it is beyond a budget or
+    /// where the odds of a return are four times those asked for. First the rows grow, then the samples of each; they shrink in the
+    /// opposite order.
+    fn adapt(&mut self, n_all: usize) {
+        if self.n_rows == 0 {
+            self.n_rows = ((n_all as f64 * self.settings.row_fraction).ceil() as usize).clamp(1, n_all);
+        }
+        let Lvs { target_completion: target, max_states, max_set_cost, .. } = self.settings;
+        let seen = std::mem::take(&mut self.seen);
+        if target == 0.0 {
             return;
         }
-        let completion = self.info.completion();
-        if completion < target && 2 * self.set.len() <= self.settings.max_states {
-            self.samples_per_row *= 2;
-        } else if completion > 0.5 * (1.0 + target) && self.samples_per_row > self.settings.samples_per_row {
-            self.samples_per_row = (self.samples_per_row / 2).max(self.settings.samples_per_row);
+        // The cost is in proportion to the size.
+        let costs_too_much = |factor: f64| {
+            max_set_cost > 0.0
+                && seen.n_steps > 0
+                && factor * seen.n_states as f64 > max_set_cost * seen.n_steps as f64
+        };
+        let completion = seen.n_completed as f64 / seen.n_tried as f64;
+        // Half the set about halves the odds of a return: a factor of four leaves room for a size to settle.
+        let far_more = completion * (1.0 - target) > 4.0 * target * (1.0 - completion);
+        if costs_too_much(1.0) || far_more {
+            self.halve();
+        } else if completion < target && 2 * self.n_drawn() <= max_states as u64 && !costs_too_much(2.0) {
+            match self.n_rows < n_all {
+                true => self.n_rows = (2 * self.n_rows).min(n_all),
+                false => self.samples_per_row *= 2,
+            }
         }
+        while self.n_drawn() > max_states as u64 {
+            self.halve();
+        }
+    }
+
+    fn halve(&mut self) {
+        match self.samples_per_row {
+            1 => self.n_rows = (self.n_rows / 2).max(1),
+            m => self.samples_per_row = m / 2,
+        }
+    }
+
+    /// Remember what tours did.
+    fn note(&mut self, info: &TourInfo) {
+        self.info.merge(info);
+        self.seen.n_completed += info.n_completed;
+        self.seen.n_tried += info.n_tried();
+        self.seen.n_steps += info.n_steps;
     }
 
     /// Independent tours, cut at the limit: the pairs that count, and the logarithm of the unit of their weights.
@@ -199,7 +272,7 @@ impl LvsPhase {
             })
             .collect();
         let counted = results.into_iter().filter_map(|(block, info)| {
-            self.info.merge(&info);
+            self.note(&info);
             block
         });
         (counted.collect(), log_unit)
@@ -228,18 +301,14 @@ impl LvsPhase {
         let mut blocks = Vec::new();
         let before = (self.info.n_proposed, self.info.n_accepted);
         for (block, info) in results {
-            self.info.merge(&info);
+            self.note(&info);
             blocks.extend(block);
         }
         let proposed = self.info.n_proposed - before.0;
-        let accepted = (self.info.n_accepted - before.1) as f64;
-        if self.settings.starts == Starts::Metropolis && proposed > 0 {
-            // The acceptance rate plays the part of the effective sample size.
-            let rate = accepted / proposed as f64;
-            self.info.min_ess = self.info.min_ess.min(rate);
-            if rate < self.settings.min_ess {
-                self.make_table(rbm);
-            }
+        let accepted = self.info.n_accepted - before.1;
+        // The acceptance rate plays the part of the effective sample size.
+        if proposed > 0 && (accepted as f64) < self.settings.min_ess * proposed as f64 {
+            self.make_table(rbm);
         }
         blocks
     }
@@ -256,7 +325,7 @@ fn tour_block(
     streams: &[Stream],
 ) -> (Option<PairBlock>, TourInfo) {
     let n_words = words_for(rbm.n_hidden());
-    let mut pairs = Pairs::new(rbm, settings);
+    let mut pairs = Pairs::new(settings);
     let mut info = TourInfo { n_started: starts.len() as u64, ..TourInfo::default() };
     let mut active: Vec<usize> = (0..starts.len()).collect();
     let mut completed = vec![false; starts.len()];
@@ -306,8 +375,9 @@ fn run_on(
     let n_words = words_for(rbm.n_hidden());
     let steps = settings.k.limit();
     let all: Vec<usize> = (0..length.len()).collect();
+    let mut returned = vec![false; length.len()];
     let mut info = TourInfo::default();
-    let mut pairs = Pairs::new(rbm, settings);
+    let mut pairs = Pairs::new(settings);
     let mut scratch = Scratch::default();
     for k in 0..steps {
         // Three half-steps each: v, h, restart.
@@ -325,6 +395,7 @@ fn run_on(
                 info.complete(length[r], own);
                 info.n_started += 1;
                 length[r] = 0;
+                returned[r] = true;
                 entered.push((r, end, table.draw(streams[r].at(at + 2))));
             }
         }
@@ -355,6 +426,7 @@ fn run_on(
             start[r * n_words..(r + 1) * n_words].copy_from_slice(state);
         }
     }
+    info.n_carried = returned.iter().filter(|&&returned| !returned).count() as u64;
     (pairs.into_block(rbm, |_| 1.0).into_iter().collect(), info)
 }
 
@@ -371,7 +443,7 @@ struct Pairs {
 }
 
 impl Pairs {
-    fn new(_rbm: &Rbm, settings: &Lvs) -> Self {
+    fn new(settings: &Lvs) -> Self {
         Self {
             chain: settings.visible,
             statistics: settings.statistics,
@@ -442,10 +514,12 @@ impl Pairs {
 impl NegativePhase for LvsPhase {
     fn begin_epoch(&mut self, rbm: &Rbm, data: &Rows, step: Step) -> Result<()> {
         if self.set.is_empty() || (step.epoch as usize).is_multiple_of(self.settings.redraw_every) {
+            self.adapt(data.n_rows());
             self.draw_set(rbm, data, step)?;
         }
         self.info.set_size = self.set.len();
         self.info.samples_per_row = self.samples_per_row;
+        self.info.n_rows = self.n_rows;
         self.info.log_z_s = self.table.log_z_s();
         Ok(())
     }
@@ -453,7 +527,7 @@ impl NegativePhase for LvsPhase {
     fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
         let Update { rbm, data, step, .. } = *update;
         if self.set.is_empty() {
-            self.draw_set(rbm, data, step)?;
+            self.begin_epoch(rbm, data, step)?;
         } else if self.settings.starts == Starts::Fresh {
             self.make_table(rbm);
         }
@@ -480,7 +554,6 @@ impl NegativePhase for LvsPhase {
     }
 
     fn take_tour_info(&mut self) -> Option<TourInfo> {
-        self.adapt();
         let fresh = TourInfo { min_ess: 1.0, ..TourInfo::default() };
         Some(std::mem::replace(&mut self.info, fresh))
     }
@@ -501,7 +574,14 @@ impl NegativePhase for LvsPhase {
             info.n_tables,
             info.set_size as u64,
             info.samples_per_row as u64,
+            info.n_carried,
+            info.n_rows as u64,
             self.samples_per_row as u64,
+            self.n_rows as u64,
+            self.seen.n_completed,
+            self.seen.n_tried,
+            self.seen.n_steps,
+            self.seen.n_states,
         ];
         PhaseState {
             words: vec![
@@ -532,11 +612,11 @@ impl NegativePhase for LvsPhase {
         if !table.is_empty() {
             self.table = StartTable::from_log_weights(table.to_vec());
         }
-        let (&[min_ess, log_z_s], Ok(counts)) = (numbers("info")?, <&[u64; 14]>::try_from(words("counts")?))
+        let (&[min_ess, log_z_s], Ok(counts)) = (numbers("info")?, <&[u64; 21]>::try_from(words("counts")?))
         else {
             return Err(Error::MissingState { what: "counts" });
         };
-        let [s, c, o, t, n, l, m, p, a, k, b, size, per_row, now] = *counts;
+        let [s, c, o, t, n, l, m, p, a, k, b, size, per_row, carried, rows, ..] = *counts;
         self.info = TourInfo {
             n_started: s,
             n_completed: c,
@@ -552,9 +632,13 @@ impl NegativePhase for LvsPhase {
             min_ess,
             set_size: size as usize,
             samples_per_row: per_row as usize,
+            n_carried: carried,
+            n_rows: rows as usize,
             log_z_s,
         };
-        self.samples_per_row = now as usize;
+        let [.., per_row, rows, n_completed, n_tried, n_steps, n_states] = *counts;
+        (self.samples_per_row, self.n_rows) = (per_row as usize, rows as usize);
+        self.seen = Seen { n_completed, n_tried, n_steps, n_states };
         Ok(())
     }
 }

@@ -73,10 +73,14 @@ pub struct Lvs {
     pub statistics: Statistics,
     /// The visible layer of the chain.
     pub visible: VisibleChain,
-    /// Adapt the size of the stopping set so that this share of tours returns within `k` steps; 0: do not.
+    /// Adapt the size of the stopping set (samples per row, and how many rows) so that this share of tours returns
+    /// within `k` steps; 0: do not. `samples_per_row` and `row_fraction` then only say where to begin.
     pub target_completion: f64,
-    /// The most states a stopping set may have when its size adapts.
+    /// When the size adapts, the most states that are drawn for a set: the budget of memory.
     pub max_states: usize,
+    /// When the size adapts, the budget of time: states drawn and evaluated for the set, for each Gibbs step of the
+    /// tours. Both are about half a Gibbs step's work, whatever the machine. 0: no limit.
+    pub max_set_cost: f64,
 }
 
 impl Default for Lvs {
@@ -95,6 +99,7 @@ impl Default for Lvs {
             visible: VisibleChain::Sampled,
             target_completion: 0.0,
             max_states: 1_000_000,
+            max_set_cost: 0.0,
         }
     }
 }
@@ -208,6 +213,30 @@ pub enum Statistics {
 }
 
 impl Gradient {
+    /// Whether the random numbers of `n_updates` updates last: each step of a chain takes up to three of the 2³²
+    /// numbers that an epoch has for it.
+    ///
+    /// # Errors
+    /// Names the setting and what it may be.
+    pub(crate) fn check_steps(&self, n_updates: usize) -> Result<()> {
+        let steps = match self {
+            Self::Cd { k, .. } | Self::Pcd { k, .. } => k.saturating_mul(n_updates),
+            Self::Lvs(lvs) if lvs.unfinished == Unfinished::Carry => {
+                (lvs.k.limit() as usize).saturating_mul(n_updates)
+            }
+            Self::Lvs(lvs) => lvs.k.limit() as usize,
+            Self::Exact => 0,
+        };
+        if steps > 1 << 30 {
+            return Err(Error::InvalidSetting {
+                name: "k",
+                value: steps.to_string(),
+                cure: "steps of a chain in one epoch (k times the updates) must not pass 2^30",
+            });
+        }
+        Ok(())
+    }
+
     /// Whether the settings make sense together.
     ///
     /// # Errors
@@ -242,6 +271,16 @@ impl Gradient {
                         "target-completion",
                         lvs.target_completion.to_string(),
                         "a share below 1, or 0 for none",
+                    );
+                }
+                if lvs.max_states == 0 {
+                    return wrong("max-states", "0".into(), "at least one state");
+                }
+                if !(lvs.max_set_cost >= 0.0 && lvs.max_set_cost.is_finite()) {
+                    return wrong(
+                        "max-set-cost",
+                        lvs.max_set_cost.to_string(),
+                        "a positive number, or 0 for no limit",
                     );
                 }
                 let carry = lvs.unfinished == Unfinished::Carry;

@@ -38,13 +38,24 @@ impl Init {
     /// # Errors
     /// If there are no rows, or `n_hidden` is 0 or absurdly large.
     pub fn model(self, data: &Rows, n_hidden: usize, seed: u64) -> Result<Rbm> {
+        self.weighted_model(data, None, n_hidden, seed)
+    }
+
+    /// The same where each row counts by its weight; only the ratios of weights matter.
+    pub(crate) fn weighted_model(
+        self,
+        data: &Rows,
+        weights: Option<&[f32]>,
+        n_hidden: usize,
+        seed: u64,
+    ) -> Result<Rbm> {
         if data.n_rows() == 0 {
             return Err(Error::Empty {
                 what: "the data".into(),
                 cure: "an initial model needs at least one row",
             });
         }
-        let (n_rows, n_visible) = (data.n_rows() as f64, data.n_columns());
+        let n_visible = data.n_columns();
         if (n_visible as u64).saturating_mul(n_hidden as u64) > MAX_WEIGHTS {
             return Err(Error::InvalidSetting {
                 name: "n_hidden",
@@ -52,7 +63,14 @@ impl Init {
                 cure: "a model may have up to 2^32 weights",
             });
         }
-        let means = data.column_means();
+        let (means, n_rows) = match weights {
+            None => (data.column_means(), data.n_rows() as f64),
+            Some(weights) => {
+                // As many rows as would tell the means equally well (Kish).
+                let sum = |power: i32| weights.iter().map(|&w| f64::from(w).powi(power)).sum::<f64>();
+                (data.weighted_column_means(weights), sum(1).powi(2) / sum(2))
+            }
+        };
         let mut rng = stream(seed, Purpose::Init, 0).reader();
         let (w, b, a): (Vec<f32>, Vec<f64>, Vec<f32>) = match self {
             Self::Paper => {

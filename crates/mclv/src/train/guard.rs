@@ -43,11 +43,18 @@ pub enum Warning {
         completion: f64,
         /// Updates from which nothing was learnt.
         n_skipped_updates: u64,
+        /// Whether unfinished tours are carried on.
+        carried: bool,
     },
     /// Persistent chains hardly move.
     StaleChains {
         /// Share of hidden bits that changed over an epoch.
         moved: f64,
+    },
+    /// Few Metropolis restarts are accepted.
+    LowAcceptance {
+        /// Share accepted over the epoch.
+        rate: f64,
     },
     /// The start weights of tours are too uneven.
     LowEss {
@@ -91,7 +98,13 @@ impl std::fmt::Display for Warning {
                     "the likelihood has fallen by {by:.2} nats while the reconstruction error improved: the gradient is biased. Use more steps (--k), --gradient pcd, or a smaller learning rate."
                 )
             }
-            Self::FewToursReturn { completion, n_skipped_updates } => {
+            Self::FewToursReturn { carried: true, .. } => {
+                write!(
+                    f,
+                    "no tour returned in an epoch: they are plain persistent chains. Make the stopping set larger (--samples-per-row, --target-completion)."
+                )
+            }
+            Self::FewToursReturn { completion, n_skipped_updates, .. } => {
                 write!(
                     f,
                     "only {:.1} % of tours returned ({n_skipped_updates} updates had none). Make the stopping set larger (--samples-per-row, --target-completion) or use --unfinished carry.",
@@ -103,6 +116,13 @@ impl std::fmt::Display for Warning {
                     f,
                     "persistent chains hardly move: {:.2} % of hidden bits changed over an epoch. Use more steps (--k), a smaller learning rate, or --gradient lvs.",
                     100.0 * moved
+                )
+            }
+            Self::LowAcceptance { rate } => {
+                write!(
+                    f,
+                    "only {:.0} % of Metropolis restarts were accepted: the start table is too old. Raise --min-ess, or use --starts fresh.",
+                    100.0 * rate
                 )
             }
             Self::LowEss { ess } => {
@@ -130,12 +150,19 @@ pub(super) fn judge(metrics: &Metrics, tours: Option<&TourInfo>, fallen: Option<
         warnings.push(Warning::LikelihoodFalls { by });
     }
     if let Some(tours) = tours {
-        let completion = tours.completion();
-        if tours.n_started > 0 && (completion < 0.05 || tours.n_skipped_updates > 0) {
-            warnings.push(Warning::FewToursReturn { completion, n_skipped_updates: tours.n_skipped_updates });
+        let (completion, carried) = (tours.completion(), tours.n_carried > 0);
+        // A running tour that seldom returns still counts; an unfinished one may not.
+        let few = if carried { tours.n_completed == 0 } else { completion < 0.05 };
+        let n_skipped_updates = tours.n_skipped_updates;
+        if tours.n_tried() > 0 && (few || n_skipped_updates > 0) {
+            warnings.push(Warning::FewToursReturn { completion, n_skipped_updates, carried });
         }
         if tours.min_ess < 0.1 {
             warnings.push(Warning::LowEss { ess: tours.min_ess });
+        }
+        let rate = tours.n_accepted as f64 / tours.n_proposed as f64;
+        if rate < 0.1 {
+            warnings.push(Warning::LowAcceptance { rate });
         }
     }
     if let Some(moved) = metrics.chains_moved.filter(|&m| m < 0.01) {

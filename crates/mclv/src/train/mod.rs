@@ -8,6 +8,7 @@ mod run;
 mod schedule;
 mod settings;
 mod trainer;
+mod weights;
 
 pub use guard::Warning;
 pub use monitor::Metrics;

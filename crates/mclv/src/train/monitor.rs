@@ -1,10 +1,11 @@
 //! Evaluate a model in training, within a budget that does not depend on the clock.
 
 use super::settings::TrainSettings;
+use super::weights;
 use crate::Result;
 use crate::data::Rows;
 use crate::gradient::{Gradient, TourInfo};
-use crate::likelihood::average_log_likelihood;
+use crate::likelihood::log_likelihoods;
 use crate::model::Rbm;
 use crate::partition::{self, AisSettings, ExactSettings, LogZ, base_bias, nominal_seconds};
 use crate::progress::Progress;
@@ -28,19 +29,19 @@ pub struct Metrics {
     pub epoch: usize,
     /// Hidden units.
     pub n_hidden: usize,
-    /// Learning rate at the end of the epoch.
+    /// Learning rate at the beginning of the epoch.
     pub learning_rate: f64,
-    /// Norm of the last gradient.
+    /// Norm of the gradient of the epoch's last update; 0 if nothing could be learnt from that one.
     pub gradient_norm: f64,
     /// Root mean square of the weights.
     pub weight_rms: f64,
     /// `log Z`, if the epoch was evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_z: Option<LogZ>,
-    /// Mean log-likelihood of training rows (5,000 of them until the end).
+    /// Mean log-likelihood of training rows (5,000 of them until the end), by their weights if they have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_log_likelihood: Option<f64>,
-    /// Mean log-likelihood of the validation rows.
+    /// Mean log-likelihood of the validation rows, by their weights if they have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_log_likelihood: Option<f64>,
     /// Mean pseudo-log-likelihood of 500 training rows.
@@ -65,9 +66,23 @@ pub struct Metrics {
     pub seconds: f64,
 }
 
+/// Rows, and how much each counts if not all the same.
+#[derive(Clone, Copy)]
+pub(super) struct Weighted<'a> {
+    pub(super) rows: &'a Rows,
+    pub(super) weights: Option<&'a [f32]>,
+}
+
+/// At most `n` of `n_rows` rows, evenly spread: data may be sorted.
+fn spread(n_rows: usize, n: usize) -> Vec<usize> {
+    let n = n.min(n_rows);
+    (0..n).map(|k| k * n_rows / n).collect()
+}
+
 /// How and when to evaluate.
 pub(super) struct Monitor {
     watched: Rows,
+    watched_weights: Option<Vec<f32>>,
     probed: Rows,
     base: Vec<f32>,
     exact: bool,
@@ -75,7 +90,8 @@ pub(super) struct Monitor {
 }
 
 impl Monitor {
-    pub(super) fn new(settings: &TrainSettings, train: &Rows) -> Self {
+    pub(super) fn new(settings: &TrainSettings, train: Weighted<'_>) -> Self {
+        let Weighted { rows: train, weights } = train;
         let (n_visible, n_hidden) = (train.n_columns(), settings.n_hidden);
         let k = match &settings.gradient {
             Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => *k,
@@ -93,10 +109,13 @@ impl Monitor {
             }
             (n, _) => n,
         };
-        let first = |n: usize| train.select(&(0..n.min(train.n_rows())).collect::<Vec<_>>());
+        let watched = spread(train.n_rows(), WATCHED_ROWS);
         Self {
-            watched: first(WATCHED_ROWS),
-            probed: first(PROBED_ROWS),
+            watched: train.select(&watched),
+            watched_weights: weights
+                .map(|weights| watched.iter().map(|&r| weights[r]).collect::<Vec<f32>>())
+                .filter(|weights| weights.iter().any(|&w| w > 0.0)),
+            probed: train.select(&spread(train.n_rows(), PROBED_ROWS)),
             base: base_bias(&train.column_means(), train.n_rows()),
             exact,
             every,
@@ -112,8 +131,8 @@ impl Monitor {
     pub(super) fn evaluate(
         &self,
         rbm: &Rbm,
-        train: &Rows,
-        validation: Option<&Rows>,
+        train: Weighted<'_>,
+        validation: Option<Weighted<'_>>,
         last: bool,
         seed: u64,
         metrics: &mut Metrics,
@@ -131,11 +150,12 @@ impl Monitor {
             };
             partition::ais(rbm, &settings, progress)?
         };
-        let rows = if last { train } else { &self.watched };
-        metrics.train_log_likelihood = Some(average_log_likelihood(rbm, rows, &log_z)?.mean);
-        if let Some(rows) = validation {
-            metrics.validation_log_likelihood = Some(average_log_likelihood(rbm, rows, &log_z)?.mean);
-        }
+        let watched = Weighted { rows: &self.watched, weights: self.watched_weights.as_deref() };
+        let mean = |part: Weighted<'_>| -> Result<f64> {
+            Ok(weights::mean(&log_likelihoods(rbm, part.rows, &log_z)?, part.weights))
+        };
+        metrics.train_log_likelihood = Some(mean(if last { train } else { watched })?);
+        metrics.validation_log_likelihood = validation.map(mean).transpose()?;
         let pseudo = rbm.pseudo_log_likelihood(&self.probed)?;
         metrics.pseudo_log_likelihood = Some(pseudo.iter().sum::<f64>() / pseudo.len() as f64);
         metrics.reconstruction_error = Some(rbm.reconstruction_error(&self.probed)?);

@@ -2,6 +2,7 @@
 
 use crate::gradient::Moments;
 use crate::model::{Offsets, Rbm};
+use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::tiles::{Segment, TILE_UNITS};
 use mclv_kernels::update::{AdamStep, Decay, adam, plain_sgd, sgd};
@@ -39,6 +40,33 @@ fn beta2() -> f64 {
 }
 fn epsilon() -> f64 {
     1e-8
+}
+
+impl Optimizer {
+    /// Adam with its authors' constants.
+    pub const ADAM: Self = Self::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+    /// Whether the constants make sense.
+    ///
+    /// # Errors
+    /// Names the constant and what it may be.
+    pub(super) fn check(&self) -> Result<()> {
+        let share = "at least 0, less than 1";
+        let constants = match *self {
+            Self::Sgd { momentum } => vec![("momentum", momentum, (0.0..1.0).contains(&momentum), share)],
+            Self::Adam { beta1, beta2, epsilon } => vec![
+                ("beta1", beta1, (0.0..1.0).contains(&beta1), share),
+                ("beta2", beta2, (0.0..1.0).contains(&beta2), share),
+                ("epsilon", epsilon, epsilon >= 1e-30 && epsilon.is_finite(), "at least 1e-30"),
+            ],
+        };
+        match constants.into_iter().find(|(_, _, good, _)| !good) {
+            Some((name, value, _, cure)) => {
+                Err(Error::InvalidSetting { name, value: value.to_string(), cure })
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 impl Default for Optimizer {

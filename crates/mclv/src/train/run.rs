@@ -10,9 +10,10 @@
 
 use super::checkpoint;
 use super::guard::{self, Warning};
-use super::monitor::{Metrics, Monitor};
+use super::monitor::{Metrics, Monitor, Weighted};
 use super::settings::TrainSettings;
 use super::trainer::{Trainer, TrainerState};
+use super::weights;
 use crate::data::{self, Binarize, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance, write_atomically};
 use crate::gradient::{Gradient, Unfinished};
@@ -28,6 +29,9 @@ use std::time::Instant;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunInput {
+    /// How much each row counts: a `.npy` or `.csv` file with a number for each training row, or, where the data are a
+    /// file too, for each row of that.
+    pub weights: Option<PathBuf>,
     /// The data; the splits are chosen by the run.
     pub data: DataSpec,
     /// How to train.
@@ -105,10 +109,13 @@ pub(super) struct Progressed {
     best: Option<(usize, u64)>,
     /// Evaluations since then.
     since_best: usize,
-    /// Training likelihood and reconstruction error of the best and of the last evaluation, as bits.
-    best_train: Option<[u64; 2]>,
+    /// The reconstruction error then, as bits.
+    best_reconstruction: u64,
     /// Seconds spent before.
     seconds: f64,
+    /// SHA-256 of the training data and of the file of weights: going on with others would be another run.
+    data_sha256: String,
+    weights_sha256: Option<String>,
 }
 
 /// When checkpoints are written.
@@ -134,6 +141,7 @@ pub struct Run {
     /// The grey values behind the training rows, where bits are redrawn in each epoch.
     grey: Option<Rows>,
     validation: Option<Dataset>,
+    weights: Weights,
     trainer: Trainer,
     progressed: Progressed,
     begun: Instant,
@@ -154,18 +162,25 @@ impl Run {
             });
         }
         let (train, grey, validation) = load_data(&input, progress)?;
+        let weights = load_weights(&input, &train, progress)?;
         input.train = input.train.resolved(train.n_rows());
-        let trainer = Trainer::new(input.train.clone(), &train.rows, None)?;
+        input.train.check()?;
+        let trainer = Trainer::new(input.train.clone(), &train.rows, weights.train.clone())?;
         let checkpoints = folder.join("checkpoints");
         std::fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
         let run = Self {
             folder: folder.into(),
             input,
-            train,
             grey,
             validation,
             trainer,
-            progressed: Progressed::default(),
+            progressed: Progressed {
+                data_sha256: train.provenance.sha256.clone(),
+                weights_sha256: weights.sha256.clone(),
+                ..Progressed::default()
+            },
+            train,
+            weights,
             begun: Instant::now(),
         };
         write_atomically(&run.folder.join("metrics.jsonl"), b"")?;
@@ -178,14 +193,21 @@ impl Run {
     /// Go on with the run in a folder, exactly where its last checkpoint is.
     ///
     /// # Errors
-    /// If the folder holds no run, or the run is damaged.
+    /// If the folder holds no run, the run is damaged, or its data or weights are no longer the same.
     pub fn resume(folder: &Path, progress: &dyn Progress) -> Result<Self> {
         let config = config_path(folder);
         let text = std::fs::read_to_string(&config).map_err(Error::io("read", &config))?;
         let input = RunInput::from_toml(&text, &config)?;
         let (train, grey, validation) = load_data(&input, progress)?;
+        let weights = load_weights(&input, &train, progress)?;
         let (state, progressed) = checkpoint::load(&checkpoint_path(folder))?;
-        let mut trainer = Trainer::new(input.train.clone(), &train.rows, None)?;
+        check_unchanged(Path::new(&input.data.source), &progressed.data_sha256, &train.provenance.sha256)?;
+        if let (Some(path), Some(then), Some(now)) =
+            (&input.weights, &progressed.weights_sha256, &weights.sha256)
+        {
+            check_unchanged(path, then, now)?;
+        }
+        let mut trainer = Trainer::new(input.train.clone(), &train.rows, weights.train.clone())?;
         if (state.rbm.n_visible(), state.rbm.n_hidden()) != (train.n_columns(), input.train.n_hidden) {
             let (expected, got) = (train.n_columns(), state.rbm.n_visible());
             return Err(Error::ShapeMismatch {
@@ -204,6 +226,7 @@ impl Run {
             train,
             grey,
             validation,
+            weights,
             trainer,
             progressed,
             begun: Instant::now(),
@@ -226,10 +249,15 @@ impl Run {
     /// If a file cannot be written; the last checkpoint then still stands.
     pub fn go(&mut self, checkpoints: Checkpoints, listener: &dyn Listener) -> Result<Outcome> {
         let settings = self.input.train.clone();
-        let monitor = Monitor::new(&settings, &self.train.rows);
+        let monitor = Monitor::new(&settings, self.weighted_train());
         let mut last_checkpoint = Instant::now();
+        let mut checkpoint_seconds = 0.0;
         let mut last = Metrics::default();
         while !self.trainer.is_finished() {
+            // Also where a run that has stopped early is taken up again.
+            if settings.patience > 0 && self.progressed.since_best >= settings.patience {
+                return self.finish(last, true);
+            }
             let good = self.trainer.state();
             let redrawn = self.grey.as_ref().map(|grey| {
                 data::binarize(grey, Binarize::Bernoulli, settings.seed, self.trainer.epochs_done() as u64)
@@ -252,11 +280,14 @@ impl Run {
             let due = monitor.is_due(epoch, settings.epochs);
             if due {
                 let last = epoch == settings.epochs;
-                let validation = self.validation.as_ref().map(|d| &d.rows);
+                let validation = self
+                    .validation
+                    .as_ref()
+                    .map(|d| Weighted { rows: &d.rows, weights: self.weights.validation.as_deref() });
                 let rbm = self.trainer.rbm();
                 match monitor.evaluate(
                     rbm,
-                    &self.train.rows,
+                    self.weighted_train(),
                     validation,
                     last,
                     settings.seed,
@@ -280,16 +311,23 @@ impl Run {
                 listener.warning(&warning);
             }
             last = metrics;
-            if due && settings.patience > 0 && self.progressed.since_best >= settings.patience {
-                return self.finish(last, true);
-            }
-            let minutes = last_checkpoint.elapsed().as_secs_f64() / 60.0;
-            if epoch.is_multiple_of(checkpoints.every_epochs.max(1)) || minutes >= checkpoints.every_minutes {
+            let since = last_checkpoint.elapsed().as_secs_f64();
+            // However short epochs are, writing takes no more than 5 % of the time.
+            let affordable = since >= 20.0 * checkpoint_seconds;
+            if epoch.is_multiple_of(checkpoints.every_epochs.max(1)) && affordable
+                || since >= 60.0 * checkpoints.every_minutes
+            {
+                let begun = Instant::now();
                 self.save_checkpoint()?;
                 last_checkpoint = Instant::now();
+                checkpoint_seconds = (last_checkpoint - begun).as_secs_f64();
             }
         }
         self.finish(last, false)
+    }
+
+    fn weighted_train(&self) -> Weighted<'_> {
+        Weighted { rows: &self.train.rows, weights: self.weights.train.as_deref() }
     }
 
     fn describe(&mut self, learning_rate: f64) -> Metrics {
@@ -311,26 +349,28 @@ impl Run {
     fn note_evaluation(&mut self, metrics: &Metrics) -> Result<Option<f64>> {
         let judged = metrics.validation_log_likelihood.or(metrics.train_log_likelihood);
         let Some(value) = judged.filter(|v| v.is_finite()) else { return Ok(None) };
-        let now = [value, metrics.reconstruction_error.unwrap_or(f64::NAN)];
+        let reconstruction = metrics.reconstruction_error.unwrap_or(f64::NAN);
         let best = self.progressed.best.map(|(_, bits)| f64::from_bits(bits));
         if best.is_none_or(|best| value > best) {
             self.progressed.best = Some((metrics.epoch, value.to_bits()));
-            self.progressed.best_train = Some(now.map(f64::to_bits));
+            self.progressed.best_reconstruction = reconstruction.to_bits();
             self.progressed.since_best = 0;
             self.model_file(self.trainer.rbm().clone(), metrics)
                 .save(self.folder.join("best.safetensors"))?;
             return Ok(None);
         }
         self.progressed.since_best += 1;
-        let [then_value, then_error] = self.progressed.best_train.unwrap_or_default().map(f64::from_bits);
+        let improved = reconstruction < f64::from_bits(self.progressed.best_reconstruction);
         let noise = metrics.log_z.as_ref().map_or(0.0, |z| 3.0 * z.std_err);
-        let by = then_value - value;
-        Ok((by > 1.0 + noise && now[1] < then_error).then_some(by))
+        Ok(best.map(|best| best - value).filter(|&by| by > 1.0 + noise && improved))
     }
 
     fn model_file(&self, rbm: Rbm, metrics: &Metrics) -> ModelFile {
-        let settings =
+        let mut settings =
             serde_json::json!({ "command": "train", "data": self.input.data, "train": self.input.train });
+        if let (Some(path), Some(sha256)) = (&self.input.weights, &self.weights.sha256) {
+            settings["weights"] = serde_json::json!({ "file": path, "sha256": sha256 });
+        }
         let history = serde_json::json!({
             "epoch": metrics.epoch,
             "log_z": metrics.log_z.as_ref().map(|z| serde_json::json!({
@@ -415,9 +455,61 @@ fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<(Dataset, Opti
     let train = load(Split::Train, input.data.binarize)?;
     let redraw = input.train.redraw_bits && input.data.binarize == Binarize::Bernoulli;
     let grey = if redraw { Some(load(Split::Train, Binarize::Grey)?.rows) } else { None };
-    let validation = load(Split::Validation, input.data.binarize)?;
-    let same = validation.rows == train.rows;
-    Ok((train, grey, (!same).then_some(validation)))
+    let validation = match load(Split::Validation, input.data.binarize) {
+        // A file of a few rows has none to spare.
+        Err(Error::Empty { .. }) => None,
+        other => Some(other?),
+    };
+    let validation = validation.filter(|validation| validation.rows != train.rows);
+    Ok((train, grey, validation))
+}
+
+/// How much the rows of each part count, and the digest of the file that says so.
+#[derive(Default)]
+struct Weights {
+    train: Option<Vec<f32>>,
+    validation: Option<Vec<f32>>,
+    sha256: Option<String>,
+}
+
+fn load_weights(input: &RunInput, train: &Dataset, progress: &dyn Progress) -> Result<Weights> {
+    let Some(path) = &input.weights else { return Ok(Weights::default()) };
+    let (all, sha256) = weights::read(path)?;
+    let sha256 = Some(sha256);
+    if all.len() == train.n_rows() {
+        return Ok(Weights { train: Some(all), validation: None, sha256 });
+    }
+    let (n, n_train) = (all.len(), train.n_rows());
+    if !data::is_name(&input.data.source) {
+        let whole = DataSpec { split: Split::All, binarize: Binarize::Grey, ..input.data.clone() };
+        if data::load(&whole, progress)?.n_rows() == n {
+            let part = |split: Split| -> Vec<f32> {
+                split.of_file(n, input.data.seed).into_iter().map(|r| all[r]).collect()
+            };
+            // Validation rows that count for nothing could not choose a model.
+            let validation = Some(part(Split::Validation)).filter(|w| w.iter().any(|&w| w > 0.0));
+            let train = part(Split::Train);
+            if train.iter().all(|&w| w == 0.0) {
+                return Err(Error::malformed(path, "gives every training row the weight 0"));
+            }
+            return Ok(Weights { train: Some(train), validation, sha256 });
+        }
+    }
+    let problem = format!(
+        "has {n} weights for {n_train} training rows of {}; give one for each of these, or for each row of a data file",
+        input.data.source
+    );
+    Err(Error::malformed(path, problem))
+}
+
+fn check_unchanged(path: &Path, then: &str, now: &str) -> Result<()> {
+    if then == now {
+        return Ok(());
+    }
+    let problem = format!(
+        "has changed since the run began (SHA-256 {now}, was {then}); put it back, or begin a new run"
+    );
+    Err(Error::malformed(path, problem))
 }
 
 /// No parameter is NaN, infinite, or so large that single precision has lost its meaning.

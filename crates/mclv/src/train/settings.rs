@@ -181,15 +181,14 @@ impl TrainSettings {
                 cure: "more than 0, at most 1",
             });
         }
-        if let Optimizer::Sgd { momentum } = self.optimizer
-            && !(0.0..1.0).contains(&momentum)
-        {
+        if self.epochs > 0 && self.warm_up_epochs >= self.epochs {
             return Err(Error::InvalidSetting {
-                name: "momentum",
-                value: momentum.to_string(),
-                cure: "at least 0, less than 1",
+                name: "warm-up-epochs",
+                value: self.warm_up_epochs.to_string(),
+                cure: "must be fewer than all epochs, or the estimator asked for is never used",
             });
         }
+        self.optimizer.check()?;
         self.gradient.check()?;
         self.warm_up.check()
     }

@@ -2,6 +2,7 @@
 
 use super::optimizer::Stepper;
 use super::settings::TrainSettings;
+use super::weights;
 use crate::data::Rows;
 use crate::gradient::{Moments, NegativePhase, PairBlock, PhaseState, Step, TourInfo, Update, total_weight};
 use crate::model::{Offsets, Rbm};
@@ -60,7 +61,10 @@ impl Trainer {
     /// # Errors
     /// If settings, data and weights do not go together.
     pub fn new(settings: TrainSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
-        let rbm = settings.init.model(data, settings.n_hidden, settings.seed)?;
+        if let Some(weights) = &weights {
+            weights::check(weights, data.n_rows())?;
+        }
+        let rbm = settings.init.weighted_model(data, weights.as_deref(), settings.n_hidden, settings.seed)?;
         Self::from_model(settings, rbm, data, weights)
     }
 
@@ -81,28 +85,7 @@ impl Trainer {
             return Err(Error::Empty { what: "the training data".into(), cure: "give at least one row" });
         }
         if let Some(weights) = &weights {
-            if weights.len() != data.n_rows() {
-                let (expected, got) = (data.n_rows(), weights.len());
-                return Err(Error::ShapeMismatch {
-                    what: "sample weights, one per row".into(),
-                    expected,
-                    got,
-                });
-            }
-            if let Some(bad) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
-                return Err(Error::InvalidSetting {
-                    name: "sample weights",
-                    value: bad.to_string(),
-                    cure: "must be 0 or more",
-                });
-            }
-            if weights.iter().all(|&w| w == 0.0) {
-                return Err(Error::InvalidSetting {
-                    name: "sample weights",
-                    value: "0 throughout".into(),
-                    cure: "at least one must be positive",
-                });
-            }
+            weights::check(weights, data.n_rows())?;
         }
         if settings.drop_last && data.n_rows() < settings.batch_size {
             return Err(Error::InvalidSetting {
@@ -110,6 +93,10 @@ impl Trainer {
                 value: settings.batch_size.to_string(),
                 cure: "larger than the data, and short minibatches are left out: nothing to train on",
             });
+        }
+        let n_updates = n_updates(&settings, data.n_rows());
+        for gradient in [&settings.gradient, &settings.warm_up] {
+            gradient.check_steps(n_updates)?;
         }
         let decay = Decay { l1: settings.l1 as f32, l2: settings.l2 as f32 };
         let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
@@ -119,7 +106,9 @@ impl Trainer {
         Ok(Self {
             stepper: Stepper::new(settings.optimizer, decay, n_visible, n_hidden),
             offsets: Offsets {
-                visible: weights.as_ref().map_or_else(|| data.column_means(), |w| weighted_means(data, w)),
+                visible: weights
+                    .as_ref()
+                    .map_or_else(|| data.column_means(), |w| data.weighted_column_means(w)),
                 hidden: vec![0.5; n_hidden],
             },
             phase,
@@ -155,7 +144,7 @@ impl Trainer {
         s.schedule.rate(s.learning_rate, self.epoch, s.epochs, 0, 1)
     }
 
-    /// Norm of the last gradient.
+    /// Norm of the gradient of the epoch's last update; 0 if nothing could be learnt from that one.
     pub fn gradient_norm(&self) -> f64 {
         self.gradient_norm
     }
@@ -170,11 +159,6 @@ impl Trainer {
         self.phase.take_chains_moved()
     }
 
-    fn n_updates(&self, data: &Rows) -> usize {
-        let (n, batch) = (data.n_rows(), self.settings.batch_size);
-        if self.settings.drop_last { n / batch } else { n.div_ceil(batch) }
-    }
-
     /// Go on to the end of the epoch, or until the listener says stop: then between two updates, ready to go on.
     ///
     /// # Errors
@@ -187,28 +171,29 @@ impl Trainer {
     }
 
     fn run_epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
-        let n_updates = self.n_updates(data);
-        if self.warming_up && self.epoch >= self.settings.warm_up_epochs {
-            self.phase = self.settings.gradient.negative_phase();
-            self.warming_up = false;
-        }
+        let n_updates = n_updates(&self.settings, data.n_rows());
         let mut order: Vec<usize> = (0..data.n_rows()).collect();
         stream(self.settings.seed, Purpose::Shuffle, self.epoch as u64).reader().shuffle(&mut order);
         let batches: Vec<&[usize]> = order.chunks(self.settings.batch_size).take(n_updates).collect();
         let total = (self.settings.epochs * n_updates) as u64;
+        let mut stepped = false;
         while self.update < n_updates {
             if progress.cancelled() {
                 return Err(Error::Cancelled);
             }
-            // One with the first update: a stop falls before both or after both.
+            // One with the first update: a stop falls before all of this or after it.
             if self.update == 0 {
+                if self.warming_up && self.epoch >= self.settings.warm_up_epochs {
+                    self.phase = self.settings.gradient.negative_phase();
+                    self.warming_up = false;
+                }
                 self.phase.begin_epoch(&self.rbm, data, self.step_at(0, n_updates))?;
             }
-            self.make_update(data, batches[self.update], n_updates, progress)?;
+            stepped = self.make_update(data, batches[self.update], n_updates, progress)?;
             self.update += 1;
             progress.report((self.epoch * n_updates + self.update) as u64, total);
         }
-        self.gradient_norm = self.gradient.norm();
+        self.gradient_norm = if stepped { self.gradient.norm() } else { 0.0 };
         self.update = 0;
         self.epoch += 1;
         Ok(())
@@ -223,15 +208,17 @@ impl Trainer {
         }
     }
 
+    /// Make one update; `false` if there was nothing to learn from. Nothing has changed if it fails.
     fn make_update(
         &mut self,
         data: &Rows,
         batch: &[usize],
         n_updates: usize,
         progress: &dyn Progress,
-    ) -> Result<()> {
-        if self.weights.as_ref().is_some_and(|w| batch.iter().all(|&r| w[r] == 0.0)) {
-            return Ok(());
+    ) -> Result<bool> {
+        let share = self.weight_share(batch);
+        if share == 0.0 {
+            return Ok(false);
         }
         let update = Update {
             rbm: &self.rbm,
@@ -242,7 +229,7 @@ impl Trainer {
             progress,
         };
         self.gradient.clear();
-        let Some(positive) = self.phase.subtract(&update, &mut self.gradient)? else { return Ok(()) };
+        let Some(positive) = self.phase.subtract(&update, &mut self.gradient)? else { return Ok(false) };
         let offsets = self.settings.centred.then(|| {
             for (lambda, mean) in self.offsets.hidden.iter_mut().zip(PairBlock::hidden_means(&positive)) {
                 *lambda += self.settings.offset_rate * (mean - *lambda);
@@ -252,7 +239,7 @@ impl Trainer {
         let scale = (1.0 / total_weight(&positive)) as f32;
         self.gradient.add(positive, scale);
         let s = &self.settings;
-        let rate = s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
+        let rate = share * s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
         if s.clip > 0.0 {
             let nothing = vec![(); self.gradient.n_pieces()];
             self.gradient.finish(offsets, nothing, |_, _, ()| ());
@@ -264,7 +251,15 @@ impl Trainer {
         } else {
             self.stepper.step(&mut self.rbm, &mut self.gradient, offsets, rate);
         }
-        Ok(())
+        Ok(true)
+    }
+
+    /// The weight of a minibatch, relative to what as many average rows weigh. Steps are proportional to it: minibatches
+    /// taken as equals would weigh their rows too little where weights are large.
+    fn weight_share(&self, batch: &[usize]) -> f64 {
+        let Some(weights) = &self.weights else { return 1.0 };
+        let mean = weights.iter().map(|&w| f64::from(w)).sum::<f64>() / weights.len() as f64;
+        batch.iter().map(|&r| f64::from(weights[r])).sum::<f64>() / (batch.len() as f64 * mean)
     }
 
     pub(crate) fn state(&self) -> TrainerState {
@@ -301,13 +296,8 @@ impl Trainer {
     }
 }
 
-/// Means of the columns, each row counting by its weight.
-fn weighted_means(data: &Rows, weights: &[f32]) -> Vec<f64> {
-    let mut sums = vec![0.0; data.n_columns()];
-    for (r, &w) in weights.iter().enumerate() {
-        let weigh = |(i, sum): (usize, &mut f64)| *sum += f64::from(w) * f64::from(data.get(r, i));
-        sums.iter_mut().enumerate().for_each(weigh);
-    }
-    let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
-    sums.iter().map(|sum| sum / total).collect()
+/// Updates in an epoch.
+fn n_updates(settings: &TrainSettings, n_rows: usize) -> usize {
+    let batch = settings.batch_size;
+    if settings.drop_last { n_rows / batch } else { n_rows.div_ceil(batch) }
 }

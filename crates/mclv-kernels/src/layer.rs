@@ -110,8 +110,11 @@ impl States<'_> {
 /// Reusable memory: the non-zero units of each state, and random numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// Where each state's list ends.
+    /// Where each state's list ends; for bits, where the list of each of its words does.
     ends: Vec<usize>,
+    n_words: usize,
+    /// Sums that wait for more of their terms.
+    partial: Vec<Cell>,
     index: Vec<u32>,
     /// Beside `index` for real states; not used for bits.
     value: Vec<f32>,
@@ -146,6 +149,7 @@ impl Scratch {
         match states {
             States::Bits(words) => {
                 self.kind = ListKind::Ones;
+                self.n_words = words_for(n_units);
                 // A word's list is written in whole registers, past its end, and cut there.
                 let most = words.iter().map(|w| w.count_ones() as usize).sum::<usize>() + 64;
                 if self.index.len() < most {
@@ -155,8 +159,8 @@ impl Scratch {
                 for row in words.chunks_exact(words_for(n_units)) {
                     for (k, &word) in row.iter().enumerate() {
                         n += S::list_ones(word, k as u32 * 64, &mut self.index[n..]);
+                        self.ends.push(n);
                     }
-                    self.ends.push(n);
                 }
             }
             States::Reals(values) => self.list_reals(values, n_units, n_out),
@@ -198,7 +202,8 @@ impl Scratch {
     #[inline(always)]
     fn rows(&self) -> impl Iterator<Item = List<'_>> {
         let mut from = 0;
-        self.ends.iter().map(move |&to| {
+        let step = if self.kind == ListKind::Ones { self.n_words } else { 1 };
+        self.ends.iter().skip(step - 1).step_by(step).map(move |&to| {
             let range = std::mem::replace(&mut from, to)..to;
             match self.kind {
                 ListKind::Ones => List::Ones(&self.index[range]),
@@ -581,7 +586,7 @@ trait Sink<S: Simd> {
 
 /// Feed `sink` with `bias + Σ weights` of every listed state, tile by tile.
 #[inline(always)]
-fn run<S: Simd, K: Sink<S>>(affine: &Affine, scratch: &Scratch, sink: &mut K) {
+fn run<S: Simd, K: Sink<S>>(affine: &Affine, scratch: &mut Scratch, sink: &mut K) {
     for (t, tile) in affine.weights.tiles().enumerate() {
         run_tile::<S, K>(Some(&affine.bias[t * TILE..][..tile.0]), t, tile, scratch, sink);
     }
@@ -593,7 +598,7 @@ fn run_tile<S: Simd, K: Sink<S>>(
     bias: Option<&[Cell]>,
     t: usize,
     (width, tile): (usize, &[Cell]),
-    scratch: &Scratch,
+    scratch: &mut Scratch,
     sink: &mut K,
 ) {
     sink.begin(t, width);
@@ -684,19 +689,63 @@ fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize) -> [S::F3
     base
 }
 
+/// Bytes of weights that stay in the first-level cache beside all else.
+const NEAR: usize = 16 << 10;
+
 #[inline(always)]
 fn piece<S: Simd, K: Sink<S>, const V: usize>(
     bias: Option<&[Cell]>,
     tile: &[Cell],
     [t, width, offset]: [usize; 3],
-    scratch: &Scratch,
+    scratch: &mut Scratch,
     sink: &mut K,
 ) -> usize {
     let base = base::<S, V>(bias, offset);
-    for (row, list) in scratch.rows().enumerate() {
-        sink.put(gather::<S, V>(base, tile, width, offset, list), row, t, offset);
+    if scratch.kind == ListKind::Ones && scratch.n_words > 1 && size_of_val(tile) > 2 * NEAR {
+        blocked_piece::<S, K, V>(base, tile, [t, width, offset], scratch, sink);
+    } else {
+        for (row, list) in scratch.rows().enumerate() {
+            sink.put(gather::<S, V>(base, tile, width, offset, list), row, t, offset);
+        }
     }
     V
+}
+
+/// A tile too large for the first-level cache, part by part, some states at a time: the same sums in the same order.
+#[inline(always)]
+fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
+    base: [S::F32; V],
+    tile: &[Cell],
+    [t, width, offset]: [usize; 3],
+    scratch: &mut Scratch,
+    sink: &mut K,
+) {
+    const ROWS: usize = 32;
+    let Scratch { ends, index, n_words, partial, .. } = scratch;
+    let words_per_part = (NEAR / (64 * width * size_of::<Cell>())).max(1);
+    partial.resize(ROWS * V, Cell([0.0; CELL]));
+    let (sums, _) = partial.as_chunks_mut::<V>();
+    for (chunk, row_ends) in ends.chunks(ROWS * *n_words).enumerate() {
+        let first_row = chunk * ROWS;
+        for first_word in (0..*n_words).step_by(words_per_part) {
+            let last_word = (first_word + words_per_part).min(*n_words) - 1;
+            for (r, sums) in sums.iter_mut().enumerate().take(row_ends.len() / *n_words) {
+                let at = (first_row + r) * *n_words;
+                let from = if at + first_word == 0 { 0 } else { ends[at + first_word - 1] };
+                let list = List::Ones(&index[from..ends[at + last_word]]);
+                let mut acc = base;
+                if first_word > 0 {
+                    acc.iter_mut().zip(&*sums).for_each(|(acc, sum)| *acc = S::F32::load(&sum.0));
+                }
+                acc = gather::<S, V>(acc, tile, width, offset, list);
+                if last_word + 1 == *n_words {
+                    sink.put(acc, first_row + r, t, offset);
+                } else {
+                    acc.into_iter().zip(sums).for_each(|(acc, sum)| acc.store(&mut sum.0));
+                }
+            }
+        }
+    }
 }
 
 /// Store the inputs or the means.
@@ -1103,7 +1152,7 @@ mod tests {
 
         #[test]
         fn layers_equal_the_naive_loops_to_the_bit(
-            n_in in 1usize..=130, n_out in 1usize..=200, n_rows in 1usize..=5, seed in any::<u64>(), real in any::<bool>()
+            n_in in 1usize..=300, n_out in 1usize..=200, n_rows in 1usize..=40, seed in any::<u64>(), real in any::<bool>()
         ) {
             let case = Case::new(n_in, n_out, n_rows, seed, real);
             let (affine, packed) = (case.affine(), case.packed());

@@ -141,7 +141,7 @@ impl<'a> TourEngine<'a> {
         }
         let of_tour = |t: usize| stream_of(settings, Purpose::TourStart, t);
         let starts: Vec<usize> = (0..settings.n_tours)
-            .map(|t| (uniform_64(of_tour(t).at(0)) as u128 * rows.n_rows() as u128 >> 64) as usize)
+            .map(|t| ((u128::from(uniform_64(of_tour(t).at(0))) * rows.n_rows() as u128) >> 64) as usize)
             .collect();
         let h = self.rbm.sample_h_from_v(&rows.select(&starts), |t| of_tour(t).at(1))?;
         let starts = starts.into_iter().map(|s| s as u32).collect();
@@ -220,8 +220,10 @@ impl<'a> TourEngine<'a> {
             if open.is_empty() || limit == made || round.is_late() {
                 break;
             }
-            // Results are the tours' own, so the size of the pieces is free.
-            let piece = open.len().div_ceil(8 * rayon::current_num_threads()).clamp(1, 4096);
+            // Results are the tours' own, so the size of the pieces is free: full batches for all threads, then more of them.
+            let n_threads = rayon::current_num_threads();
+            let batch = open.len().div_ceil(n_threads).min(BATCH);
+            let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
             let pieces: Vec<Piece> = open
                 .par_chunks(piece)
                 .zip(h.par_chunks(piece * n_words))

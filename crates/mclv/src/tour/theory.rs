@@ -173,7 +173,7 @@ impl TourTheory<'_> {
         let squares: Vec<f64> =
             (0..chain.n).map(|h| given_h(h, &|v, f| f * (f + 2.0 * to_come[v]))).collect();
         let rest_of_squares = self.solve(&squares);
-        (self.from_start(&first, &rest), self.from_start(&squares, &rest_of_squares))
+        (self.along_tour(&first, &rest), self.along_tour(&squares, &rest_of_squares))
     }
 
     /// The expected sum of `cost` from each state off the set until it is entered; 0 on the set.
@@ -185,7 +185,7 @@ impl TourTheory<'_> {
     }
 
     /// The expected sum of `cost` along a tour from `π_S`, given that from the states off the set.
-    fn from_start(&self, cost: &[f64], rest: &[f64]) -> f64 {
+    fn along_tour(&self, cost: &[f64], rest: &[f64]) -> f64 {
         let starts = (0..self.chain.n).filter(|&h| self.inside[h]);
         let sum: f64 = starts
             .map(|h| {

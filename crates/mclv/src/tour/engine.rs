@@ -10,7 +10,7 @@
 use super::record::{End, StartedFrom, Tour, Tours};
 use super::settings::{MAX_LENGTH, TourSettings};
 use super::{StartTable, StoppingSet};
-use crate::bits::words_for;
+use crate::bits::{BitRows, words_for};
 use crate::data::Rows;
 use crate::gradient::VisibleChain;
 use crate::model::Rbm;
@@ -147,6 +147,49 @@ impl<'a> TourEngine<'a> {
         let starts = starts.into_iter().map(|s| s as u32).collect();
         let none: &AddStatistics<'_> = &|_, _, _| {};
         self.tours(settings, (starts, h.words().to_vec(), StartedFrom::Rows), (0, none), progress)
+    }
+
+    /// The first `n_steps` states `(v_k, h_k)` of a tour that `tours` holds, or all if it has fewer: it is made again, from the
+    /// `settings` (and for tours from rows, the `rows`) that it was made with.
+    ///
+    /// # Errors
+    /// If the tour began at rows and there are none.
+    ///
+    /// # Panics
+    /// If there is no tour of that number, or rows or set are not those that it was made with.
+    pub fn replay(
+        &self,
+        tours: &Tours,
+        settings: &TourSettings,
+        rows: Option<&Rows>,
+        number: usize,
+        n_steps: u32,
+    ) -> Result<(BitRows, BitRows)> {
+        let tour = tours.as_slice()[number];
+        let start = [tour.start as usize];
+        let mut h = match (tours.started_from(), rows) {
+            (StartedFrom::Rows, Some(rows)) => {
+                let draws = |_| stream_of(settings, Purpose::TourStart, number).at(1);
+                self.rbm.sample_h_from_v(&rows.select(&start), draws)?
+            }
+            (StartedFrom::Rows, None) => {
+                return Err(Error::Empty {
+                    what: "the data".into(),
+                    cure: "give the rows that tours began at",
+                });
+            }
+            _ => self.set.states().select(&start),
+        };
+        let steps = stream_of(settings, Purpose::TourStep, number);
+        let (mut all_v, mut all_h) =
+            (BitRows::zeros(0, self.rbm.n_visible()), BitRows::zeros(0, self.rbm.n_hidden()));
+        for k in 0..n_steps.min(tour.length) {
+            all_h.append(&h);
+            let v = self.rbm.sample_v_from_h(&Rows::Bits(h), |_| steps.at(2 * k))?;
+            all_v.append(&v);
+            h = self.rbm.sample_h_from_v(&Rows::Bits(v), |_| steps.at(2 * k + 1))?;
+        }
+        Ok((all_v, all_h))
     }
 
     /// Two independent draws in each stratum of `π_S`, states in order of falling weight.

@@ -52,6 +52,29 @@ fn threads_and_batches_cannot_be_seen() {
     }
 }
 
+/// One chain at a time, by the model's own methods: the oracle of the batches.
+#[test]
+fn a_tour_made_again_is_the_tour_that_was_made() {
+    let (rbm, set) = small();
+    let engine = TourEngine::new(&rbm, &set).unwrap();
+    let settings = TourSettings { n_tours: 500, seed: 21, ..Default::default() };
+    let add = |v: &[u64], h: &[u64], sums: &mut [f64]| sums[0] += (v[0] * 64 + h[0]) as f64;
+    let tours = engine.run_with(&settings, 1, &add, &Silent).unwrap();
+    for (number, tour) in tours.as_slice().iter().enumerate() {
+        let (v, h) = engine.replay(&tours, &settings, None, number, u32::MAX).unwrap();
+        assert_eq!(h.n_rows(), tour.length as usize);
+        assert_eq!(set.find(h.row(0)), Some(tour.start as usize));
+        assert!((1..h.n_rows()).all(|k| set.find(h.row(k)).is_none()));
+        let sum: u64 = v.words().iter().zip(h.words()).map(|(v, h)| v * 64 + h).sum();
+        assert_eq!(tours.sums(number), [sum as f64]);
+    }
+    let rows = Rows::Bits(BitRows::from_words(6, vec![1, 20, 63]));
+    let from_rows = engine.run_from_rows(&rows, &settings, &Silent).unwrap();
+    let (_, h) = engine.replay(&from_rows, &settings, Some(&rows), 7, u32::MAX).unwrap();
+    assert!((1..h.n_rows()).all(|k| set.find(h.row(k)).is_none() && h.row(k) != h.row(0)));
+    assert!(engine.replay(&from_rows, &settings, None, 7, 1).is_err());
+}
+
 /// Pinned: a change of random numbers is a breaking change for everyone who wrote down a seed.
 #[test]
 fn tours_are_stable() {

@@ -16,7 +16,7 @@ pub mod rng;
 pub mod sample;
 mod selftest;
 mod source;
-mod tour;
+pub mod tour;
 pub mod train;
 
 pub use error::{Error, Result, human_seconds};

@@ -1,0 +1,73 @@
+//! The tail function `p(ξ > k)` of tour lengths, with confidence limits.
+
+use super::binomial::clopper_pearson;
+use super::record::Tours;
+use serde::{Deserialize, Serialize};
+
+/// `p(ξ > k)` at one length.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CcdfPoint {
+    /// The length.
+    pub k: u32,
+    /// The share of tours longer than it.
+    pub p: f64,
+    /// Lower limit, 95 % pointwise.
+    pub low: f64,
+    /// Upper limit, 95 % pointwise.
+    pub high: f64,
+}
+
+/// `p(ξ > k)`: it changes only at the lengths listed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ccdf {
+    /// The steps of the function, by rising `k`, from `k = 0`.
+    pub points: Vec<CcdfPoint>,
+    /// Tours that were cut say nothing of larger lengths; `None`: no tour was cut.
+    pub known_up_to: Option<u32>,
+}
+
+impl Ccdf {
+    /// The last point at or below `k`; none if `k` is beyond what the tours can tell.
+    ///
+    /// ```
+    /// use mclv::tour::{Ccdf, CcdfPoint};
+    /// let point = |k, p| CcdfPoint { k, p, low: 0.0, high: 1.0 };
+    /// let ccdf = Ccdf { points: vec![point(0, 1.0), point(1, 0.25), point(7, 0.125)], known_up_to: Some(10) };
+    /// assert_eq!(ccdf.at(5).unwrap().p, 0.25);
+    /// assert!(ccdf.at(11).is_none());
+    /// ```
+    pub fn at(&self, k: u32) -> Option<&CcdfPoint> {
+        if self.known_up_to.is_some_and(|last| k > last) {
+            return None;
+        }
+        self.points[..self.points.partition_point(|point| point.k <= k)].last()
+    }
+}
+
+impl Tours {
+    /// The tail function of the lengths, up to where the first tour was cut. Limits are Clopper and Pearson's, which
+    /// stratified starts make wider than need be.
+    pub fn ccdf(&self) -> Ccdf {
+        let n = self.n_tours() as u64;
+        let known_up_to = self.as_slice().iter().filter(|t| !t.is_complete()).map(|t| t.length).min();
+        let last = known_up_to.unwrap_or(u32::MAX);
+        let mut ends: Vec<u32> = self
+            .as_slice()
+            .iter()
+            .filter(|t| t.is_complete() && t.length <= last)
+            .map(|t| t.length)
+            .collect();
+        ends.sort_unstable();
+        let point = |k, n_longer: u64| {
+            let (low, high) = clopper_pearson(n_longer, n, 0.95);
+            CcdfPoint { k, p: n_longer as f64 / n as f64, low, high }
+        };
+        let mut n_longer = n;
+        let mut points = vec![CcdfPoint { k: 0, p: 1.0, low: 1.0, high: 1.0 }];
+        for same in ends.chunk_by(|a, b| a == b) {
+            n_longer -= same.len() as u64;
+            points.push(point(same[0], n_longer));
+        }
+        Ccdf { points, known_up_to }
+    }
+}

@@ -1,0 +1,451 @@
+//! Make tours: Gibbs chains from a start in the stopping set until they are in it again.
+//!
+//! Tours are rows of a batch; a finished one hands its place to the next, so that batches stay full. The random numbers
+//! of a tour belong to its number and its step: neither batches nor threads can be seen in a result.
+//!
+//! Limits are kept breadth first: *all* tours are brought to `K` steps, then those still out to `2K`, and so on. To begin
+//! tours one after the other until the budget is spent would let long tours decide how many are counted, and the mean of
+//! the started ones would be a bound on neither side.
+
+use super::record::{End, StartedFrom, Tour, Tours};
+use super::settings::{MAX_LENGTH, TourSettings};
+use super::{StartTable, StoppingSet};
+use crate::bits::{BitRows, words_for};
+use crate::data::Rows;
+use crate::gradient::VisibleChain;
+use crate::model::Rbm;
+use crate::progress::Progress;
+use crate::rng::{Draws, Purpose, Stream, stream};
+use crate::{Error, Result};
+use mclv_kernels::Isa;
+use mclv_kernels::layer::{Scratch, States, means, sample};
+use mclv_kernels::tiles::Tiles;
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+/// Tours that step together.
+const BATCH: usize = 64;
+/// Steps that all tours may make in the first round.
+const FIRST_ROUND: u32 = 16;
+
+/// Statistics to be summed along tours: `add(v, h, sums)` adds `f(v, h)` of packed states to `sums`.
+pub type AddStatistics<'a> = dyn Fn(&[u64], &[u64], &mut [f64]) + Sync + 'a;
+
+/// A model, a stopping set, and the distribution `π_S` of starts, ready for any number of tours.
+///
+/// # Cost
+/// A step costs what a Gibbs step costs, plus a look into a hash table; `benches/src/bin/tours.rs` measures the ratio. Each
+/// tour takes 16 bytes and 8 for each statistic; each tour still out takes its packed hidden state and 16 bytes more.
+/// To make the engine takes one `log p*(h)` for each state of the set, in double precision.
+///
+/// ```
+/// use mclv::{Rbm, StoppingSet, bits::BitRows, progress::Silent, tour::{TourEngine, TourSettings}};
+/// let rbm = Rbm::new(3, 2, &[0.5; 6], &[0.0; 3], &[0.0; 2])?;
+/// // Every hidden state is in the set: every tour has one step.
+/// let set = StoppingSet::new(&BitRows::all_states(2));
+/// let engine = TourEngine::new(&rbm, &set)?;
+/// let tours = engine.run(&TourSettings { n_tours: 100, ..Default::default() }, &Silent)?;
+/// assert!(tours.all_complete() && tours.n_steps() == 100);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct TourEngine<'a> {
+    rbm: &'a Rbm,
+    set: &'a StoppingSet,
+    pub(super) table: StartTable,
+}
+
+impl<'a> TourEngine<'a> {
+    /// Evaluate `π_S`.
+    ///
+    /// # Errors
+    /// If the set is empty or its states are not as wide as the model's hidden layer.
+    pub fn new(rbm: &'a Rbm, set: &'a StoppingSet) -> Result<Self> {
+        if set.is_empty() {
+            return Err(Error::Empty {
+                what: "the stopping set".into(),
+                cure: "draw it from data, or from a pilot chain",
+            });
+        }
+        let free = rbm.free_energy_h(&Rows::Bits(set.states().clone()))?;
+        let table = StartTable::from_log_weights(free.into_iter().map(|f| -f).collect());
+        Ok(Self { rbm, set, table })
+    }
+
+    /// `log Z_S = log Σ_{h∈H} p*(h)`.
+    pub fn log_z_s(&self) -> f64 {
+        self.table.log_z_s()
+    }
+
+    /// Tours from `π_S`.
+    ///
+    /// # Errors
+    /// If a setting is not allowed or the listener says stop.
+    pub fn run(&self, settings: &TourSettings, progress: &dyn Progress) -> Result<Tours> {
+        self.run_with(settings, 0, &|_, _, _| {}, progress)
+    }
+
+    /// Tours from `π_S` with `n_statistics` sums along each.
+    ///
+    /// ```
+    /// # use mclv::{Rbm, StoppingSet, bits::BitRows, progress::Silent, tour::{TourEngine, TourSettings}};
+    /// let rbm = Rbm::new(3, 2, &[0.5; 6], &[0.0; 3], &[0.0; 2])?;
+    /// let set = StoppingSet::new(&BitRows::from_words(2, vec![0b00, 0b11]));
+    /// let engine = TourEngine::new(&rbm, &set)?;
+    /// // How many visible units are on.
+    /// let add = |v: &[u64], _h: &[u64], sums: &mut [f64]| sums[0] += f64::from(v[0].count_ones());
+    /// let tours = engine.run_with(&TourSettings::default(), 1, &add, &Silent)?;
+    /// let mean = tours.expectation(0);
+    /// assert!((mean.value - 1.9).abs() < 0.2 && mean.std_err < 0.03);
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a setting is not allowed, statistics are asked of a mean-field chain (its `v` is no state), or the listener says
+    /// stop.
+    pub fn run_with(
+        &self,
+        settings: &TourSettings,
+        n_statistics: usize,
+        add: &AddStatistics<'_>,
+        progress: &dyn Progress,
+    ) -> Result<Tours> {
+        settings.check()?;
+        let of_tour = |t: usize| stream_of(settings, Purpose::TourStart, t).at(0);
+        let starts: Vec<u32> = if settings.stratified {
+            self.stratified_starts(settings)
+        } else {
+            (0..settings.n_tours).map(|t| self.table.draw(of_tour(t)) as u32).collect()
+        };
+        let states = self.set.states();
+        let h = starts.iter().flat_map(|&s| states.row(s as usize)).copied().collect();
+        let from = if settings.stratified { StartedFrom::Strata } else { StartedFrom::Pi };
+        self.tours(settings, (starts, h, from), (n_statistics, add), progress)
+    }
+
+    /// Tours that begin at `h ~ p(h|v)` of rows drawn uniformly, as in the paper's figures of tour lengths. The start may
+    /// lie outside the set; such a tour also ends when it is in its own start again.
+    ///
+    /// # Errors
+    /// If a setting is not allowed, the rows do not fit the model, or the listener says stop.
+    pub fn run_from_rows(
+        &self,
+        rows: &Rows,
+        settings: &TourSettings,
+        progress: &dyn Progress,
+    ) -> Result<Tours> {
+        settings.check()?;
+        if rows.n_rows() == 0 {
+            return Err(Error::Empty { what: "the data".into(), cure: "tours begin at its rows" });
+        }
+        let of_tour = |t: usize| stream_of(settings, Purpose::TourStart, t);
+        let starts: Vec<usize> = (0..settings.n_tours)
+            .map(|t| ((u128::from(uniform_64(of_tour(t).at(0))) * rows.n_rows() as u128) >> 64) as usize)
+            .collect();
+        let h = self.rbm.sample_h_from_v(&rows.select(&starts), |t| of_tour(t).at(1))?;
+        let starts = starts.into_iter().map(|s| s as u32).collect();
+        let none: &AddStatistics<'_> = &|_, _, _| {};
+        self.tours(settings, (starts, h.words().to_vec(), StartedFrom::Rows), (0, none), progress)
+    }
+
+    /// The first `n_steps` states `(v_k, h_k)` of a tour that `tours` holds, or all if it has fewer: it is made again, from the
+    /// `settings` (and for tours from rows, the `rows`) that it was made with.
+    ///
+    /// # Errors
+    /// If the tour began at rows and there are none.
+    ///
+    /// # Panics
+    /// If there is no tour of that number, or rows or set are not those that it was made with.
+    pub fn replay(
+        &self,
+        tours: &Tours,
+        settings: &TourSettings,
+        rows: Option<&Rows>,
+        number: usize,
+        n_steps: u32,
+    ) -> Result<(BitRows, BitRows)> {
+        let tour = tours.as_slice()[number];
+        let start = [tour.start as usize];
+        let mut h = match (tours.started_from(), rows) {
+            (StartedFrom::Rows, Some(rows)) => {
+                let draws = |_| stream_of(settings, Purpose::TourStart, number).at(1);
+                self.rbm.sample_h_from_v(&rows.select(&start), draws)?
+            }
+            (StartedFrom::Rows, None) => {
+                return Err(Error::Empty {
+                    what: "the data".into(),
+                    cure: "give the rows that tours began at",
+                });
+            }
+            _ => self.set.states().select(&start),
+        };
+        let steps = stream_of(settings, Purpose::TourStep, number);
+        let (mut all_v, mut all_h) =
+            (BitRows::zeros(0, self.rbm.n_visible()), BitRows::zeros(0, self.rbm.n_hidden()));
+        for k in 0..n_steps.min(tour.length) {
+            all_h.append(&h);
+            let v = self.rbm.sample_v_from_h(&Rows::Bits(h), |_| steps.at(2 * k))?;
+            all_v.append(&v);
+            h = self.rbm.sample_h_from_v(&Rows::Bits(v), |_| steps.at(2 * k + 1))?;
+        }
+        Ok((all_v, all_h))
+    }
+
+    /// Two independent draws in each stratum of `π_S`, states in order of falling weight.
+    fn stratified_starts(&self, settings: &TourSettings) -> Vec<u32> {
+        let log_weights = self.table.log_weights();
+        let mut order: Vec<u32> = (0..log_weights.len() as u32).collect();
+        order.sort_by(|&a, &b| log_weights[b as usize].total_cmp(&log_weights[a as usize]));
+        let mut total = 0.0;
+        let cumulated: Vec<f64> = order
+            .iter()
+            .map(|&s| {
+                total += (log_weights[s as usize] - self.table.log_z_s()).exp();
+                total
+            })
+            .collect();
+        let n_strata = (settings.n_tours / 2) as f64;
+        (0..settings.n_tours)
+            .map(|t| {
+                let bits = uniform_64(stream_of(settings, Purpose::TourStart, t).at(0));
+                let u = ((bits >> 12) as f64 + 0.5) / (1u64 << 52) as f64;
+                let at = total * ((t / 2) as f64 + u) / n_strata;
+                order[cumulated.partition_point(|&c| c <= at).min(order.len() - 1)]
+            })
+            .collect()
+    }
+
+    fn tours(
+        &self,
+        settings: &TourSettings,
+        (starts, mut h, started_from): (Vec<u32>, Vec<u64>, StartedFrom),
+        (n_statistics, add): (usize, &AddStatistics<'_>),
+        progress: &dyn Progress,
+    ) -> Result<Tours> {
+        let begun = Instant::now();
+        if n_statistics > 0 && settings.visible == VisibleChain::MeanField {
+            return Err(Error::InvalidSetting {
+                name: "visible",
+                value: "mean-field".into(),
+                cure: "statistics f(v, h) need the sampled chain",
+            });
+        }
+        let n_tours = starts.len();
+        let n_words = words_for(self.rbm.n_hidden());
+        let round = Round {
+            engine: self,
+            settings,
+            first: (started_from == StartedFrom::Rows).then(|| h.clone()),
+            starts: &starts,
+            n_statistics,
+            add,
+            // A budget beyond the clock's reach is none.
+            deadline: settings
+                .max_seconds
+                .and_then(|s| begun.checked_add(Duration::try_from_secs_f64(s).ok()?)),
+            progress,
+            n_complete: AtomicU64::new(0),
+        };
+        // Nobody can have made fewer than one step, also if the time is up before it was made.
+        let mut tours: Vec<Tour> =
+            starts.iter().map(|&start| Tour { start, length: 1, end: End::Cut }).collect();
+        let mut sums = vec![0.0; n_tours * n_statistics];
+        let mut open: Vec<u32> = (0..n_tours as u32).collect();
+        let mut n_steps = 0;
+        let mut made = 0u32;
+        let longest = settings.max_length.unwrap_or(MAX_LENGTH);
+        loop {
+            let left = settings.max_steps.map_or(u64::MAX, |n| n - n_steps);
+            let allowed = (left / open.len().max(1) as u64).min(u64::from(MAX_LENGTH)) as u32;
+            let limit =
+                made.saturating_mul(2).max(FIRST_ROUND).min(longest).min(made.saturating_add(allowed));
+            if open.is_empty() || limit == made || round.is_late() {
+                break;
+            }
+            // Results are the tours' own, so the size of the pieces is free: full batches for all threads, then more of them.
+            let n_threads = rayon::current_num_threads();
+            let batch = open.len().div_ceil(n_threads).min(BATCH);
+            let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
+            let pieces: Vec<Piece> = open
+                .par_chunks(piece)
+                .zip(h.par_chunks(piece * n_words))
+                .map(|(open, h)| round.advance(open, h, made, limit))
+                .collect::<Result<_>>()?;
+            let mut still = Vec::new();
+            h.clear();
+            for (open, piece) in open.chunks(piece).zip(&pieces) {
+                n_steps += piece.n_steps;
+                h.extend_from_slice(&piece.h);
+                for (k, (&t, tour)) in open.iter().zip(&piece.tours).enumerate() {
+                    let t = t as usize;
+                    tours[t] = *tour;
+                    let from = &piece.sums[k * n_statistics..][..n_statistics];
+                    sums[t * n_statistics..][..n_statistics].iter_mut().zip(from).for_each(|(s, x)| *s += x);
+                    if !tour.is_complete() {
+                        still.push(t as u32);
+                    }
+                }
+            }
+            open = still;
+            made = limit;
+        }
+        Ok(Tours {
+            tours,
+            started_from,
+            is_gibbs: settings.visible == VisibleChain::Sampled,
+            log_z_s: self.log_z_s(),
+            n_statistics,
+            sums,
+            n_steps,
+            seconds: begun.elapsed().as_secs_f64(),
+        })
+    }
+}
+
+/// What all pieces of a round share.
+struct Round<'a> {
+    engine: &'a TourEngine<'a>,
+    settings: &'a TourSettings,
+    starts: &'a [u32],
+    /// Where each tour began, if that need not be in the set.
+    first: Option<Vec<u64>>,
+    n_statistics: usize,
+    add: &'a AddStatistics<'a>,
+    deadline: Option<Instant>,
+    progress: &'a dyn Progress,
+    n_complete: AtomicU64,
+}
+
+/// What became of some tours in one round.
+struct Piece {
+    tours: Vec<Tour>,
+    /// The states of those still out, in order.
+    h: Vec<u64>,
+    sums: Vec<f64>,
+    n_steps: u64,
+}
+
+/// A place in the batch.
+#[derive(Clone, Copy)]
+struct Slot {
+    /// Which tour of the piece has it.
+    k: usize,
+    stream: Stream,
+    /// Steps made since the tour began.
+    length: u32,
+}
+
+impl Round<'_> {
+    fn is_late(&self) -> bool {
+        self.deadline.is_some_and(|d| Instant::now() >= d)
+    }
+
+    /// Bring the tours `open`, now in the states `from` after `made` steps, to `limit` steps or to their ends.
+    fn advance(&self, open: &[u32], from: &[u64], made: u32, limit: u32) -> Result<Piece> {
+        let (isa, rbm) = (Isa::best(), self.engine.rbm);
+        let (n_words, n_statistics) = (words_for(rbm.n_hidden()), self.n_statistics);
+        let words_v = words_for(rbm.n_visible());
+        let cut = |&t: &u32| Tour { start: self.starts[t as usize], length: made.max(1), end: End::Cut };
+        let mut piece = Piece {
+            tours: open.iter().map(cut).collect(),
+            h: Vec::new(),
+            sums: vec![0.0; open.len() * n_statistics],
+            n_steps: 0,
+        };
+        let mut last = from.to_vec();
+        let slot = |k: usize| Slot {
+            k,
+            stream: stream_of(self.settings, Purpose::TourStep, open[k] as usize),
+            length: made,
+        };
+        let mut next = open.len().min(BATCH);
+        let mut slots: Vec<Slot> = (0..next).map(slot).collect();
+        let mut h = from[..next * n_words].to_vec();
+        let mut v = vec![0; next * words_v];
+        let mut draws: Vec<Draws> = Vec::with_capacity(BATCH);
+        let mut scratch = Scratch::default();
+        while !slots.is_empty() && !self.is_late() {
+            if self.progress.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let n = slots.len();
+            let mut mean_v = Vec::new();
+            draws.clear();
+            if self.settings.visible == VisibleChain::Sampled {
+                draws.extend(slots.iter().map(|s| s.stream.at(2 * s.length)));
+                v.truncate(n * words_v);
+                sample(isa, rbm.down(), States::Bits(&h), &draws, &mut scratch, &mut v, None);
+            } else {
+                let mut out = Tiles::zeros(n, rbm.n_visible());
+                means(isa, rbm.down(), States::Bits(&h), &mut scratch, &mut out);
+                mean_v = out.to_rows();
+            }
+            if n_statistics > 0 {
+                for ((slot, v), h) in slots.iter().zip(v.chunks_exact(words_v)).zip(h.chunks_exact(n_words)) {
+                    (self.add)(v, h, &mut piece.sums[slot.k * n_statistics..][..n_statistics]);
+                }
+            }
+            let visible = if mean_v.is_empty() { States::Bits(&v) } else { States::Reals(&mean_v) };
+            draws.clear();
+            draws.extend(slots.iter().map(|s| s.stream.at(2 * s.length + 1)));
+            sample(isa, rbm.up(), visible, &draws, &mut scratch, &mut h, None);
+            piece.n_steps += n as u64;
+
+            let mut r = 0;
+            while r < slots.len() {
+                let Slot { k, ref mut length, .. } = slots[r];
+                *length += 1;
+                let state = &h[r * n_words..][..n_words];
+                let tour = &mut piece.tours[k];
+                tour.length = *length;
+                if let Some(end) = self.end(open[k] as usize, state) {
+                    tour.end = end;
+                } else if *length < limit {
+                    r += 1;
+                    continue;
+                } else {
+                    last[k * n_words..][..n_words].copy_from_slice(state);
+                }
+                // The place is free.
+                if next < open.len() {
+                    slots[r] = slot(next);
+                    h[r * n_words..][..n_words].copy_from_slice(&from[next * n_words..][..n_words]);
+                    next += 1;
+                    r += 1;
+                } else {
+                    slots.swap_remove(r);
+                    let tail = slots.len() * n_words;
+                    h.copy_within(tail.., r * n_words);
+                    h.truncate(tail);
+                    // What moved here from the end has not been looked at yet.
+                }
+            }
+        }
+        let out = piece.tours.iter().zip(last.chunks_exact(n_words)).filter(|(t, _)| !t.is_complete());
+        piece.h = out.flat_map(|(_, h)| h).copied().collect();
+        let n_complete = piece.tours.iter().filter(|t| t.is_complete()).count() as u64;
+        let done = self.n_complete.fetch_add(n_complete, Ordering::Relaxed) + n_complete;
+        self.progress.report(done, self.starts.len() as u64);
+        Ok(piece)
+    }
+
+    /// How tour `t` ends if its next hidden state is `state`, or that it does not.
+    fn end(&self, t: usize, state: &[u64]) -> Option<End> {
+        if self.first.as_ref().is_some_and(|first| &first[t * state.len()..][..state.len()] == state) {
+            return Some(End::OwnStart);
+        }
+        let row = self.engine.set.find(state)? as u32;
+        let is_own = self.first.is_none() && row == self.starts[t];
+        Some(if is_own { End::OwnStart } else { End::Elsewhere(row) })
+    }
+}
+
+fn stream_of(settings: &TourSettings, purpose: Purpose, tour: usize) -> Stream {
+    stream(settings.seed, purpose, u64::from(settings.occasion) << 40 | tour as u64)
+}
+
+fn uniform_64(draws: Draws) -> u64 {
+    let [a, b, ..] = draws.block(0);
+    u64::from(a) << 32 | u64::from(b)
+}

@@ -1,0 +1,73 @@
+//! Estimate expectations from tours.
+
+use super::record::{StartedFrom, Tours};
+use serde::{Deserialize, Serialize};
+
+/// What is known about an estimate of an expectation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EstimateGuarantee {
+    /// Right on average, for any number of tours.
+    Unbiased,
+    /// Right in the limit of many tours; the bias is of order one over their number.
+    Consistent,
+    /// Tours were cut, or began or moved otherwise than Kac's identity asks.
+    None,
+}
+
+/// A value, its standard error, and its worth.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The value.
+    pub value: f64,
+    /// Its standard error over tours (delta method for ratios); infinite from a single tour.
+    pub std_err: f64,
+    /// What is guaranteed of it.
+    pub guarantee: EstimateGuarantee,
+}
+
+impl Tours {
+    /// Whether Kac's identity applies: whole tours of the model's own chain from `π_S`.
+    pub fn obey_kac(&self) -> bool {
+        self.is_gibbs() && self.started_from() != StartedFrom::Rows && self.all_complete()
+    }
+
+    /// The mean length: unbiased for `Z/Z_S` if Kac's identity applies.
+    pub fn mean_length(&self) -> Estimate {
+        self.mean(&self.lengths(), EstimateGuarantee::Unbiased)
+    }
+
+    /// `F̂(f)/Z_S`, the mean over tours of the sum of statistic `statistic`: unbiased for `(Z/Z_S)·E_p[f]` if Kac's identity
+    /// applies.
+    pub fn mean_sum(&self, statistic: usize) -> Estimate {
+        let sums: Vec<f64> = (0..self.n_tours()).map(|t| self.sums(t)[statistic]).collect();
+        self.mean(&sums, EstimateGuarantee::Unbiased)
+    }
+
+    /// `E_p[f]` of statistic `statistic`, as the ratio of the mean sum to the mean length: consistent, not unbiased.
+    pub fn expectation(&self, statistic: usize) -> Estimate {
+        let lengths = self.lengths();
+        let total: f64 = lengths.iter().sum();
+        let value = (0..self.n_tours()).map(|t| self.sums(t)[statistic]).sum::<f64>() / total;
+        let residuals: Vec<f64> =
+            lengths.iter().enumerate().map(|(t, n)| self.sums(t)[statistic] - value * n).collect();
+        let of_residuals = self.mean(&residuals, EstimateGuarantee::Consistent);
+        Estimate { value, std_err: of_residuals.std_err * lengths.len() as f64 / total, ..of_residuals }
+    }
+
+    /// The mean of one number for each tour.
+    pub(super) fn mean(&self, x: &[f64], if_kac: EstimateGuarantee) -> Estimate {
+        let n = x.len() as f64;
+        let value = x.iter().sum::<f64>() / n;
+        let std_err = match self.started_from() {
+            // Two draws to a stratum: half their squared difference is the stratum's variance.
+            StartedFrom::Strata => {
+                x.as_chunks().0.iter().map(|[a, b]| (a - b).powi(2)).sum::<f64>().sqrt() / n
+            }
+            _ if x.len() == 1 => f64::INFINITY,
+            _ => (x.iter().map(|x| (x - value).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt(),
+        };
+        let guarantee = if self.obey_kac() { if_kac } else { EstimateGuarantee::None };
+        Estimate { value, std_err, guarantee }
+    }
+}

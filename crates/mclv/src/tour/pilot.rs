@@ -1,0 +1,127 @@
+//! Make a stopping set from a pilot chain, where there are no data or where the model goes elsewhere.
+
+use super::StoppingSet;
+use crate::bits::{BitRows, words_for};
+use crate::model::Rbm;
+use crate::rng::{Purpose, stream};
+use crate::{Error, Result};
+use mclv_kernels::Isa;
+use mclv_kernels::layer::{Scratch, States, sample};
+use rayon::prelude::*;
+
+/// Chains per unit of parallel work.
+const BLOCK: usize = 64;
+
+/// Gibbs chains whose states become a stopping set.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PilotSettings {
+    /// Chains.
+    pub n_chains: usize,
+    /// Steps of each chain before its states are taken.
+    pub burn_in: u32,
+    /// Steps of each chain whose states are taken.
+    pub n_steps: u32,
+    /// Seed of the chains, which share no random numbers with tours.
+    pub seed: u64,
+}
+
+impl Default for PilotSettings {
+    /// 64 chains of 1,000 steps, then 500 more that count.
+    fn default() -> Self {
+        Self { n_chains: 64, burn_in: 1000, n_steps: 500, seed: 0 }
+    }
+}
+
+impl StoppingSet {
+    /// The hidden states that pilot chains visit. They begin in the states of `from` in turn, or else in random ones.
+    ///
+    /// No tour has a part in it, so tours may end in it without bias.
+    ///
+    /// ```
+    /// use mclv::{Rbm, StoppingSet, tour::PilotSettings};
+    /// let rbm = Rbm::new(4, 3, &[1.0; 12], &[-1.0; 4], &[-1.0; 3])?;
+    /// let set = StoppingSet::from_pilot(&rbm, None, &PilotSettings::default())?;
+    /// assert_eq!(set.len(), 8, "all states are visited");
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no chains or no steps, or `from` is empty or not as wide as the hidden layer.
+    pub fn from_pilot(rbm: &Rbm, from: Option<&Self>, settings: &PilotSettings) -> Result<Self> {
+        let PilotSettings { n_chains, burn_in, n_steps, seed } = *settings;
+        for (name, value, most) in [
+            ("n-chains", n_chains as u64, u64::from(u32::MAX)),
+            ("n-steps", u64::from(n_steps), 1 << 30),
+            ("burn-in", u64::from(burn_in) + 1, 1 << 30),
+        ] {
+            if value == 0 || value > most {
+                let cure = "at least 1 chain and 1 step, at most 2³⁰ steps";
+                return Err(Error::InvalidSetting { name, value: value.to_string(), cure });
+            }
+        }
+        let (n_hidden, n_words) = (rbm.n_hidden(), words_for(rbm.n_hidden()));
+        let mut h = BitRows::zeros(n_chains, n_hidden);
+        for chain in 0..n_chains {
+            match from {
+                Some(set) => {
+                    if set.is_empty() {
+                        return Err(Error::Empty {
+                            what: "the set of first states".into(),
+                            cure: "give it one",
+                        });
+                    }
+                    if set.states().n_bits() != n_hidden {
+                        let what = "hidden units (the model's against the first states')".into();
+                        return Err(Error::ShapeMismatch {
+                            what,
+                            expected: n_hidden,
+                            got: set.states().n_bits(),
+                        });
+                    }
+                    h.row_mut(chain).copy_from_slice(set.states().row(chain % set.len()));
+                }
+                None => {
+                    let mut rng = stream(seed, Purpose::Pilot, 1 << 40 | chain as u64).reader();
+                    (0..n_hidden).for_each(|j| h.set(chain, j, rng.next_u32() & 1 == 1));
+                }
+            }
+        }
+        let visited: Vec<Vec<u64>> = h
+            .words_mut()
+            .par_chunks_mut(BLOCK * n_words)
+            .enumerate()
+            .map(|(block, h)| {
+                let n = h.len() / n_words;
+                let mut v = vec![0; n * words_for(rbm.n_visible())];
+                let mut visited = Vec::with_capacity(n_steps as usize * h.len());
+                let (mut draws, mut scratch) = (Vec::with_capacity(n), Scratch::default());
+                for t in 0..burn_in + n_steps {
+                    let at = |r: usize, half: u32| {
+                        stream(seed, Purpose::Pilot, (block * BLOCK + r) as u64).at(2 * t + half)
+                    };
+                    draws.clear();
+                    draws.extend((0..n).map(|r| at(r, 0)));
+                    sample(Isa::best(), rbm.down(), States::Bits(h), &draws, &mut scratch, &mut v, None);
+                    draws.clear();
+                    draws.extend((0..n).map(|r| at(r, 1)));
+                    sample(Isa::best(), rbm.up(), States::Bits(&v), &draws, &mut scratch, h, None);
+                    if t >= burn_in {
+                        visited.extend_from_slice(h);
+                    }
+                }
+                visited
+            })
+            .collect();
+        Ok(Self::new(&BitRows::from_words(n_hidden, visited.concat())))
+    }
+
+    /// The states of both sets.
+    ///
+    /// # Panics
+    /// If their states are not of one width.
+    pub fn union(&self, other: &Self) -> Self {
+        let mut states = self.states().clone();
+        states.append(other.states());
+        Self::new(&states)
+    }
+}

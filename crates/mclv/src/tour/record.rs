@@ -1,0 +1,121 @@
+//! Hold what became of tours.
+
+use serde::{Deserialize, Serialize};
+
+/// How a tour ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum End {
+    /// It was cut before it returned.
+    Cut,
+    /// In the state that it began in.
+    OwnStart,
+    /// In another state of the stopping set, given by its row.
+    Elsewhere(u32),
+}
+
+/// One tour. 16 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tour {
+    /// The row of the stopping set that it began in; of the data, if it began there.
+    pub start: u32,
+    /// Its length `ξ`, or the steps made before it was cut.
+    pub length: u32,
+    /// How it ended.
+    pub end: End,
+}
+
+impl Tour {
+    /// Whether it returned to the stopping set.
+    pub fn is_complete(&self) -> bool {
+        self.end != End::Cut
+    }
+}
+
+/// Where tours began.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum StartedFrom {
+    /// Independent draws from `π_S`.
+    Pi,
+    /// Two draws in each of equal strata of `π_S`: tours `2s` and `2s + 1` share a stratum.
+    Strata,
+    /// `h ~ p(h|v)` of data rows drawn uniformly: Kac's identity does not apply.
+    Rows,
+}
+
+/// Independent tours, and sums of statistics along each.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tours {
+    pub(super) tours: Vec<Tour>,
+    pub(super) started_from: StartedFrom,
+    pub(super) is_gibbs: bool,
+    pub(super) log_z_s: f64,
+    pub(super) n_statistics: usize,
+    /// `n_statistics` for each tour.
+    pub(super) sums: Vec<f64>,
+    pub(super) n_steps: u64,
+    pub(super) seconds: f64,
+}
+
+impl Tours {
+    /// The tours, in the order of their numbers.
+    pub fn as_slice(&self) -> &[Tour] {
+        &self.tours
+    }
+
+    /// Number of tours; at least one.
+    pub fn n_tours(&self) -> usize {
+        self.tours.len()
+    }
+
+    /// Where they began.
+    pub fn started_from(&self) -> StartedFrom {
+        self.started_from
+    }
+
+    /// Whether the chain was the model's own Gibbs chain, not a mean-field one.
+    pub fn is_gibbs(&self) -> bool {
+        self.is_gibbs
+    }
+
+    /// Tours that returned.
+    pub fn n_complete(&self) -> usize {
+        self.tours.iter().filter(|t| t.is_complete()).count()
+    }
+
+    /// Tours that returned to the very state they began in.
+    pub fn n_own_start(&self) -> usize {
+        self.tours.iter().filter(|t| t.end == End::OwnStart).count()
+    }
+
+    /// Whether every tour returned.
+    pub fn all_complete(&self) -> bool {
+        self.tours.iter().all(Tour::is_complete)
+    }
+
+    /// `min(ξ, K)` of each tour.
+    pub fn lengths(&self) -> Vec<f64> {
+        self.tours.iter().map(|t| f64::from(t.length)).collect()
+    }
+
+    /// `log Z_S`, in double precision.
+    pub fn log_z_s(&self) -> f64 {
+        self.log_z_s
+    }
+
+    /// The sums of the statistics along tour `tour`.
+    pub fn sums(&self, tour: usize) -> &[f64] {
+        &self.sums[tour * self.n_statistics..][..self.n_statistics]
+    }
+
+    /// Gibbs steps made.
+    pub fn n_steps(&self) -> u64 {
+        self.n_steps
+    }
+
+    /// Wall time of the steps.
+    pub fn seconds(&self) -> f64 {
+        self.seconds
+    }
+}

@@ -1,0 +1,76 @@
+//! Say how many tours to make, and when to cut them.
+
+use crate::gradient::VisibleChain;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+
+/// A tour makes no more steps than this: its random numbers end there.
+pub(super) const MAX_LENGTH: u32 = 1 << 31;
+
+/// Tours to make, and the limits at which they are cut.
+///
+/// Without limits every tour runs until it returns (`K_dyn`). All limits act on *all* tours, which begin together: a cut
+/// tour counts with the steps it has made, so the mean of `min(ξ, K)` is never above that of `ξ`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct TourSettings {
+    /// Tours.
+    pub n_tours: usize,
+    /// The chain: true Gibbs, or the paper's mean field, to which no guarantee applies.
+    pub visible: VisibleChain,
+    /// Starts spread evenly over `π_S` instead of drawn independently: two tours in each of `n_tours / 2` strata of equal
+    /// probability, states in order of weight. Estimates stay unbiased and their variance cannot grow.
+    pub stratified: bool,
+    /// Cut every tour after so many steps (MCLV-K); `None`: at 2³¹.
+    pub max_length: Option<u32>,
+    /// Steps of all tours together; they are all cut at the largest length that this allows.
+    pub max_steps: Option<u64>,
+    /// Seconds; what is cut then depends on the clock, so the result cannot be had again.
+    pub max_seconds: Option<f64>,
+    /// Seed of starts and steps.
+    pub seed: u64,
+    /// Tells runs of the same seed apart, such as a pilot from the run that counts.
+    pub occasion: u16,
+}
+
+impl Default for TourSettings {
+    /// 10,000 tours, true Gibbs, independent starts, no limit.
+    fn default() -> Self {
+        Self {
+            n_tours: 10_000,
+            visible: VisibleChain::Sampled,
+            stratified: false,
+            max_length: None,
+            max_steps: None,
+            max_seconds: None,
+            seed: 0,
+            occasion: 0,
+        }
+    }
+}
+
+impl TourSettings {
+    pub(super) fn check(&self) -> Result<()> {
+        let refuse = |name, value: String, cure| Err::<(), _>(Error::InvalidSetting { name, value, cure });
+        if self.n_tours == 0 || self.n_tours > u32::MAX as usize {
+            return refuse("n-tours", self.n_tours.to_string(), "from 1 to 4,294,967,295");
+        }
+        if self.stratified && !self.n_tours.is_multiple_of(2) {
+            return refuse(
+                "n-tours",
+                self.n_tours.to_string(),
+                "stratified starts come in pairs: an even number",
+            );
+        }
+        if let Some(k) = self.max_length.filter(|k| !(1..=MAX_LENGTH).contains(k)) {
+            return refuse("max-length", k.to_string(), "from 1 to 2,147,483,648 steps");
+        }
+        if let Some(n) = self.max_steps.filter(|&n| n < self.n_tours as u64) {
+            return refuse("max-steps", n.to_string(), "at least one step for each tour");
+        }
+        if let Some(s) = self.max_seconds.filter(|s| s.is_nan() || *s <= 0.0) {
+            return refuse("max-seconds", s.to_string(), "more than 0");
+        }
+        Ok(())
+    }
+}

@@ -102,18 +102,18 @@ impl fmt::Debug for Isa {
 }
 
 /// Define safe entry points `fn name(isa, …)`, each compiled for every instruction set from the function
-/// generic over [`Simd`](crate::arch::Simd) that is named after `=`.
+/// generic over [`Simd`](crate::arch::Simd), and perhaps over a constant, that is named after `=`.
 macro_rules! kernels {
-    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:ident;)*) => {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:ident $(<$flag:literal>)?;)*) => {
         $($(#[$meta])*
         $vis fn $name(isa: $crate::Isa, $($arg: $ty),*) $(-> $ret)? {
             match isa.kind() {
-                $crate::isa::Kind::Portable => $generic::<$crate::arch::portable::Portable>($($arg),*),
+                $crate::isa::Kind::Portable => $generic::<$crate::arch::portable::Portable $(, $flag)?>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Kind::Avx2 => {
                     #[target_feature(enable = "avx2,fma,bmi1,popcnt")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
-                        $generic::<$crate::arch::avx2::Avx2>($($arg),*)
+                        $generic::<$crate::arch::avx2::Avx2 $(, $flag)?>($($arg),*)
                     }
                     // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
                     unsafe { build($($arg),*) }
@@ -122,7 +122,7 @@ macro_rules! kernels {
                 $crate::isa::Kind::Avx512 => {
                     #[target_feature(enable = "avx2,fma,bmi1,popcnt,avx512f,avx512vl,avx512bw,avx512dq,avx512vbmi2")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
-                        $generic::<$crate::arch::avx2::Avx512>($($arg),*)
+                        $generic::<$crate::arch::avx2::Avx512 $(, $flag)?>($($arg),*)
                     }
                     // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
                     unsafe { build($($arg),*) }

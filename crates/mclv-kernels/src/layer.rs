@@ -14,6 +14,7 @@
 //! so comes out with an error of at most `2⁻⁴⁹ + 2⁻²²·q`; below 2⁻⁴⁹ it is 0. A NaN input gives a bit like any
 //! other: look for NaN in the parameters, not here.
 
+use crate::Isa;
 use crate::arch::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use crate::bits::words_for;
 use crate::isa::kernels;
@@ -76,6 +77,11 @@ impl Affine {
         assert_eq!((out.n_rows(), out.n_columns()), wanted, "shape of the output");
     }
 
+    /// Whether tiles of the weights are too large for the first-level cache by far.
+    fn is_large(&self) -> bool {
+        self.n_in() * self.n_out().min(TILE * CELL) * size_of::<f32>() > FAR
+    }
+
     /// Units read.
     pub fn n_in(&self) -> usize {
         self.weights.n_rows()
@@ -120,6 +126,8 @@ pub struct Scratch {
     value: Vec<f32>,
     kind: ListKind,
     tile_draws: TileDraws,
+    /// Products of four exponentials, for each of the sixteen ways to choose among them.
+    table: Vec<Cell>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -586,15 +594,15 @@ trait Sink<S: Simd> {
 
 /// Feed `sink` with `bias + Σ weights` of every listed state, tile by tile.
 #[inline(always)]
-fn run<S: Simd, K: Sink<S>>(affine: &Affine, scratch: &mut Scratch, sink: &mut K) {
+fn run<S: Simd, K: Sink<S>, const LARGE: bool>(affine: &Affine, scratch: &mut Scratch, sink: &mut K) {
     for (t, tile) in affine.weights.tiles().enumerate() {
-        run_tile::<S, K>(Some(&affine.bias[t * TILE..][..tile.0]), t, tile, scratch, sink);
+        run_tile::<S, K, LARGE>(Some(&affine.bias[t * TILE..][..tile.0]), t, tile, scratch, sink);
     }
 }
 
 /// One tile, covered by pieces of 8, 4, 2 and 1 cells.
 #[inline(always)]
-fn run_tile<S: Simd, K: Sink<S>>(
+fn run_tile<S: Simd, K: Sink<S>, const LARGE: bool>(
     bias: Option<&[Cell]>,
     t: usize,
     (width, tile): (usize, &[Cell]),
@@ -608,10 +616,10 @@ fn run_tile<S: Simd, K: Sink<S>>(
     let mut offset = 0;
     while offset < width {
         offset += match width - offset {
-            8.. => piece::<S, K, 8>(bias, tile, [t, width, offset], scratch, sink),
-            4.. => piece::<S, K, 4>(bias, tile, [t, width, offset], scratch, sink),
-            2.. => piece::<S, K, 2>(bias, tile, [t, width, offset], scratch, sink),
-            _ => piece::<S, K, 1>(bias, tile, [t, width, offset], scratch, sink),
+            8.. => piece::<S, K, 8, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            4.. => piece::<S, K, 4, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            2.. => piece::<S, K, 2, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            _ => piece::<S, K, 1, LARGE>(bias, tile, [t, width, offset], scratch, sink),
         };
     }
 }
@@ -692,8 +700,11 @@ fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize) -> [S::F3
 /// Bytes of weights that stay in the first-level cache beside all else.
 const NEAR: usize = 16 << 10;
 
+/// Bytes of a tile from which on it is worth while to go part by part.
+const FAR: usize = 128 << 10;
+
 #[inline(always)]
-fn piece<S: Simd, K: Sink<S>, const V: usize>(
+fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(
     bias: Option<&[Cell]>,
     tile: &[Cell],
     [t, width, offset]: [usize; 3],
@@ -701,7 +712,7 @@ fn piece<S: Simd, K: Sink<S>, const V: usize>(
     sink: &mut K,
 ) -> usize {
     let base = base::<S, V>(bias, offset);
-    if scratch.kind == ListKind::Ones && scratch.n_words > 1 && size_of_val(tile) > 2 * NEAR {
+    if LARGE && scratch.kind == ListKind::Ones {
         blocked_piece::<S, K, V>(base, tile, [t, width, offset], scratch, sink);
     } else {
         for (row, list) in scratch.rows().enumerate() {
@@ -808,18 +819,23 @@ impl<S: Simd> Sink<S> for Sample<'_> {
 fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
     scratch.list::<S>(states, affine.n_in(), affine.n_out());
-    run::<S, _>(affine, scratch, &mut Store::<false>(out));
+    run::<S, _, false>(affine, scratch, &mut Store::<false>(out));
 }
 
 #[inline(always)]
-fn means_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
+fn means_generic<S: Simd, const LARGE: bool>(
+    affine: &Affine,
+    states: States<'_>,
+    scratch: &mut Scratch,
+    out: &mut Tiles,
+) {
     affine.check(states, out);
     scratch.list::<S>(states, affine.n_in(), affine.n_out());
-    run::<S, _>(affine, scratch, &mut Store::<true>(out));
+    run::<S, _, LARGE>(affine, scratch, &mut Store::<true>(out));
 }
 
 #[inline(always)]
-fn sample_generic<S: Simd>(
+fn sample_generic<S: Simd, const LARGE: bool>(
     affine: &Affine,
     states: States<'_>,
     draws: &[Draws],
@@ -838,7 +854,7 @@ fn sample_generic<S: Simd>(
     let tile_draws = std::mem::take(&mut scratch.tile_draws);
     let mut sink =
         Sample { bits, n_words: words_for(affine.n_out()), draws, tile_draws, means: means.map(Store) };
-    run::<S, _>(affine, scratch, &mut sink);
+    run::<S, _, LARGE>(affine, scratch, &mut sink);
     scratch.tile_draws = sink.tile_draws;
 }
 
@@ -894,9 +910,123 @@ fn quick_log_weights_generic<S: Simd>(
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
     scratch.list::<S>(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, scratch, out);
-    let mut products = vec![1.0; out.len()];
-    run::<S, _>(affine, scratch, &mut SoftplusSum { sums: out, products: &mut products });
-    out.iter_mut().zip(&products).for_each(|(out, p)| *out += p.ln());
+    let mut products = Products::new(out.len());
+    let mut by_sums = SoftplusSum { sums: vec![0.0; out.len()], products: vec![1.0; out.len()] };
+    for (t, (width, tile)) in affine.weights.tiles().enumerate() {
+        let bias = &affine.bias[t * TILE..][..width];
+        let mut offset = 0;
+        while offset < width {
+            let at = [t, width, offset];
+            offset += match width - offset {
+                4.. => product_piece::<S, 4>(bias, tile, at, states, scratch, &mut products, &mut by_sums),
+                2.. => product_piece::<S, 2>(bias, tile, at, states, scratch, &mut products, &mut by_sums),
+                _ => product_piece::<S, 1>(bias, tile, at, states, scratch, &mut products, &mut by_sums),
+            };
+        }
+    }
+    for (r, out) in out.iter_mut().enumerate() {
+        *out += products.log(r) + by_sums.sums[r] + by_sums.products[r].ln();
+    }
+}
+
+/// From this many states on, tables of products pay.
+const MIN_STATES: usize = 32;
+
+/// `V` cells of `Σ ln(1 + e^x)`: as `ln Π (1 + Π e^w)` with the inner products over four units at a time from a table, if
+/// no exponential can overflow and there are enough bit states for it.
+#[inline(always)]
+fn product_piece<S: Simd, const V: usize>(
+    bias: &[Cell],
+    tile: &[Cell],
+    at: [usize; 3],
+    states: States<'_>,
+    scratch: &mut Scratch,
+    products: &mut Products,
+    by_sums: &mut SoftplusSum,
+) -> usize {
+    let [_, width, offset] = at;
+    let States::Bits(words) = states else {
+        return piece::<S, _, V, false>(Some(bias), tile, at, scratch, by_sums);
+    };
+    let n_in = tile.len() / width;
+    let mut base = base::<S, V>(Some(bias), offset);
+    // No input, and no sum on the way to it, is beyond these.
+    let (zero, limit) = (S::F32::splat(0.0), S::F32::splat(INPUT_LIMIT));
+    let mut beyond = zero;
+    for (c, base) in base.iter_mut().enumerate() {
+        // Padding has bias −∞ and no weights.
+        *base = base.max(zero.sub(limit));
+        let (mut low, mut high) = (*base, *base);
+        for i in 0..n_in {
+            let w = S::F32::load(&tile[i * width + offset + c].0);
+            low = low.add(w.min(zero));
+            high = high.add(w.max(zero));
+        }
+        beyond = beyond.or(limit.lt(high.max(zero.sub(low))));
+    }
+    if beyond.sign_mask() != 0 || products.factors.len() < MIN_STATES {
+        return piece::<S, _, V, false>(Some(bias), tile, at, scratch, by_sums);
+    }
+
+    let n_groups = n_in.div_ceil(4);
+    let table = &mut scratch.table;
+    table.resize(n_groups * 16 * V, Cell([0.0; CELL]));
+    let (table, _) = table.as_chunks_mut::<V>();
+    for (g, entries) in table.chunks_exact_mut(16).enumerate() {
+        for c in 0..V {
+            let first = if g == 0 { exp_normal(base[c]) } else { S::F32::splat(1.0) };
+            first.store(&mut entries[0][c].0);
+            for j in 0..4 {
+                let unit = 4 * g + j;
+                let w = if unit < n_in { S::F32::load(&tile[unit * width + offset + c].0) } else { zero };
+                let e = exp_normal(w);
+                for s in 0..1 << j {
+                    S::F32::load(&entries[s][c].0).mul(e).store(&mut entries[s | 1 << j][c].0);
+                }
+            }
+        }
+    }
+    let rows = words.chunks_exact(words_for(n_in));
+    for ((words, factor), exponent) in rows.zip(&mut products.factors).zip(&mut products.exponents) {
+        let mut e = [S::F32::splat(1.0); V];
+        for (words, &word) in table.chunks(16 * 16).zip(words) {
+            for (g, entries) in words.chunks_exact(16).enumerate() {
+                let entry = &entries[(word >> (4 * g) & 15) as usize];
+                for (e, cell) in e.iter_mut().zip(entry) {
+                    *e = e.mul(S::F32::load(&cell.0));
+                }
+            }
+        }
+        let (mut product, mut exponents) = (S::F32::load(&factor.0), S::F32::load(&exponent.0));
+        for e in e {
+            product = S::take_exponent(product.mul_add(e, product), &mut exponents);
+        }
+        product.store(&mut factor.0);
+        exponents.store(&mut exponent.0);
+    }
+    products.n_taken += V;
+    V
+}
+
+/// A product for each state, kept as eight mantissas and the sums of their exponents.
+struct Products {
+    factors: Vec<Cell>,
+    /// Integers in the guise of floats, each with the bias of the exponents added `n_taken` times.
+    exponents: Vec<Cell>,
+    n_taken: usize,
+}
+
+impl Products {
+    fn new(n: usize) -> Self {
+        Self { factors: vec![Cell([1.0; CELL]); n], exponents: vec![Cell([0.0; CELL]); n], n_taken: 0 }
+    }
+
+    fn log(&self, row: usize) -> f64 {
+        let mantissa: f64 = self.factors[row].0.iter().map(|&x| f64::from(x)).product();
+        let exponent: i64 = self.exponents[row].0.iter().map(|x| i64::from(x.to_bits())).sum();
+        let exponent = exponent - (127 * CELL * self.n_taken) as i64;
+        mantissa.ln() + exponent as f64 * std::f64::consts::LN_2
+    }
 }
 
 /// `b_inᵀx` of each listed state.
@@ -913,13 +1043,13 @@ fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
 }
 
 /// Add `Σ softplus` of the inputs to a number for each state, up to a logarithm.
-struct SoftplusSum<'a> {
-    sums: &'a mut [f64],
+struct SoftplusSum {
+    sums: Vec<f64>,
     /// `Π (1 + e^−|x|)` so far: at most 2 to the number of units.
-    products: &'a mut [f64],
+    products: Vec<f64>,
 }
 
-impl<S: Simd> Sink<S> for SoftplusSum<'_> {
+impl<S: Simd> Sink<S> for SoftplusSum {
     #[inline(always)]
     fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, _tile: usize, _cell: usize) {
         // Σ ln(1 + e^x) = Σ max(x, 0) + ln Π (1 + e^−|x|).
@@ -978,8 +1108,34 @@ fn accumulate_generic<S: Simd>(
             columns.list::<S>(units.clone(), right.n_columns(), scratch);
             listed = units;
         }
-        run_tile::<S, _>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
+        run_tile::<S, _, false>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
     }
+}
+
+/// Means `σ(b + Wᵀx)` of each state; padding columns of `out` become 0.
+///
+/// # Panics
+/// If `out` is not (states × units computed).
+pub fn means(isa: Isa, affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
+    let means = if affine.is_large() { means_large } else { means_small };
+    means(isa, affine, states, scratch, out);
+}
+
+/// Draw each unit from `σ(b + Wᵀx)`, the bits of state `r` from `draws[r]`; store the means too if asked.
+///
+/// # Panics
+/// If there is not one [`Draws`] and one row of `bits` (and of `means`) for each state.
+pub fn sample(
+    isa: Isa,
+    affine: &Affine,
+    states: States<'_>,
+    draws: &[Draws],
+    scratch: &mut Scratch,
+    bits: &mut [u64],
+    means: Option<&mut Tiles>,
+) {
+    let sample = if affine.is_large() { sample_large } else { sample_small };
+    sample(isa, affine, states, draws, scratch, bits, means);
 }
 
 kernels! {
@@ -989,24 +1145,27 @@ kernels! {
     /// If `out` is not (states × units computed).
     pub fn inputs(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = inputs_generic;
 
-    /// Means `σ(b + Wᵀx)` of each state; padding columns of `out` become 0.
-    ///
-    /// # Panics
-    /// If `out` is not (states × units computed).
-    pub fn means(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic;
+    fn means_small(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic<false>;
 
-    /// Draw each unit from `σ(b + Wᵀx)`, the bits of state `r` from `draws[r]`; store the means too if asked.
-    ///
-    /// # Panics
-    /// If there is not one [`Draws`] and one row of `bits` (and of `means`) for each state.
-    pub fn sample(
+    fn means_large(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic<true>;
+
+    fn sample_small(
         affine: &Affine,
         states: States<'_>,
         draws: &[Draws],
         scratch: &mut Scratch,
         bits: &mut [u64],
         means: Option<&mut Tiles>,
-    ) = sample_generic;
+    ) = sample_generic<false>;
+
+    fn sample_large(
+        affine: &Affine,
+        states: States<'_>,
+        draws: &[Draws],
+        scratch: &mut Scratch,
+        bits: &mut [u64],
+        means: Option<&mut Tiles>,
+    ) = sample_generic<true>;
 
     /// `b_inᵀx + Σ_j softplus(b_j + (Wᵀx)_j)` of each state, in double precision throughout: the logarithm of
     /// its marginal weight.
@@ -1066,7 +1225,6 @@ kernels! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Isa;
     use crate::bits::BitRows;
     use crate::math::{exp_f32, sigmoid_f32};
     use crate::rng::Stream;
@@ -1189,9 +1347,14 @@ mod tests {
 
         #[test]
         fn log_weights_equal_the_naive_sum(
-            n_in in 1usize..=100, n_out in 1usize..=100, seed in any::<u64>(), real in any::<bool>()
+            n_in in 1usize..=100, n_out in 1usize..=100, many in any::<bool>(), wide in any::<bool>(),
+            seed in any::<u64>(), real in any::<bool>()
         ) {
-            let case = Case::new(n_in, n_out, 3, seed, real);
+            let n_rows = if many { 40 } else { 3 };
+            let mut case = Case::new(n_in, n_out, n_rows, seed, real);
+            if wide {
+                case.w.iter_mut().step_by(7).for_each(|w| *w *= 30.0);
+            }
             let bias_in: Vec<f32> = case.w.iter().cycle().skip(3).take(n_in).copied().collect();
             let packed = case.packed();
             let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
@@ -1204,16 +1367,16 @@ mod tests {
                 });
                 linear + soft.sum::<f64>()
             }).collect();
-            let mut portable = vec![0.0; 3];
+            let mut portable = vec![0.0; n_rows];
             log_weights(Isa::portable(), &case.affine(), &bias_in, states, &mut Scratch::default(), &mut portable);
             for isa in Isa::available() {
-                let mut out = vec![f64::NAN; 3];
+                let mut out = vec![f64::NAN; n_rows];
                 log_weights(isa, &case.affine(), &bias_in, states, &mut Scratch::default(), &mut out);
                 prop_assert_eq!(&out, &portable);
                 for (x, y) in out.iter().zip(&naive) {
                     prop_assert!((x - y).abs() <= 1e-12 * y.abs().max(1.0), "{} {}", x, y);
                 }
-                let mut quick = vec![f64::NAN; 3];
+                let mut quick = vec![f64::NAN; n_rows];
                 quick_log_weights(isa, &case.affine(), &bias_in, states, &mut Scratch::default(), &mut quick);
                 for (x, y) in quick.iter().zip(&naive) {
                     prop_assert!((x - y).abs() <= 1e-5 * (n_out as f64).max(y.abs()), "{} {}", x, y);

@@ -92,8 +92,9 @@ impl F32Lanes for __m256 {
         fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_ps(self) as u32) }
         fn sign_masks(x: [Self; 4]) -> u64 {
             // Saturation keeps signs; packing works on each half of a register, which the permutation undoes.
-            let x = x.map(|x| _mm256_castps_si256(x));
-            let bytes = _mm256_packs_epi16(_mm256_packs_epi32(x[0], x[1]), _mm256_packs_epi32(x[2], x[3]));
+            let low = _mm256_packs_epi32(_mm256_castps_si256(x[0]), _mm256_castps_si256(x[1]));
+            let high = _mm256_packs_epi32(_mm256_castps_si256(x[2]), _mm256_castps_si256(x[3]));
+            let bytes = _mm256_packs_epi16(low, high);
             let bytes = _mm256_permutevar8x32_epi32(bytes, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
             u64::from(_mm256_movemask_epi8(bytes) as u32)
         }
@@ -135,6 +136,13 @@ impl Simd for Avx2 {
     const N_REGISTERS: usize = 16;
 
     op! {
+        fn take_exponent(x: __m256, total: &mut __m256) -> __m256 {
+            let bits = _mm256_castps_si256(x);
+            let sum = _mm256_add_epi32(_mm256_castps_si256(*total), _mm256_srli_epi32::<23>(bits));
+            *total = _mm256_castsi256_ps(sum);
+            let mantissa = _mm256_and_si256(bits, _mm256_set1_epi32(0x007f_ffff));
+            _mm256_castsi256_ps(_mm256_or_si256(mantissa, _mm256_set1_epi32(0x3f80_0000)))
+        }
         fn transpose(x: [__m256; 8]) -> [__m256; 8] {
             // Pairs, then fours, within each half; then the halves.
             let (a, b) = (_mm256_unpacklo_ps(x[0], x[1]), _mm256_unpackhi_ps(x[0], x[1]));
@@ -189,6 +197,11 @@ impl Simd for Avx512 {
     type F64 = __m256d;
     type U64 = __m256i;
     const N_REGISTERS: usize = 32;
+
+    #[inline(always)]
+    fn take_exponent(x: __m256, total: &mut __m256) -> __m256 {
+        Avx2::take_exponent(x, total)
+    }
 
     #[inline(always)]
     fn transpose(x: [__m256; 8]) -> [__m256; 8] {

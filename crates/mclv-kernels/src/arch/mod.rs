@@ -167,6 +167,9 @@ pub(crate) trait Simd: Copy {
     /// Sixteen multiples of 2⁻¹⁶ in [0, 1): from the low halves of eight numbers, then from their high halves.
     fn uniforms(from: &[u32; 8]) -> [Self::F32; 2];
 
+    /// The mantissas, in [1, 2), of positive normal numbers; their exponents, biased, are added to `total` as integers.
+    fn take_exponent(x: Self::F32, total: &mut Self::F32) -> Self::F32;
+
     /// Lane `l` of register `r` becomes lane `r` of register `l`.
     fn transpose(x: [Self::F32; 8]) -> [Self::F32; 8];
 

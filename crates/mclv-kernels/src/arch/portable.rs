@@ -157,6 +157,12 @@ impl Simd for Portable {
     const N_REGISTERS: usize = 16;
 
     #[inline(always)]
+    fn take_exponent(x: [f32; 8], total: &mut [f32; 8]) -> [f32; 8] {
+        *total = from_fn(|l| f32::from_bits(total[l].to_bits() + (x[l].to_bits() >> 23)));
+        x.map(|x| f32::from_bits(x.to_bits() & 0x007f_ffff | 0x3f80_0000))
+    }
+
+    #[inline(always)]
     fn transpose(x: [[f32; 8]; 8]) -> [[f32; 8]; 8] {
         from_fn(|l| from_fn(|r| x[r][l]))
     }

@@ -270,6 +270,8 @@ impl Rbm {
     /// `log p*(h)` in single precision: good for ratios and for starts, not for likelihoods.
     pub(crate) fn quick_log_weights_h(&self, h: &BitRows) -> Vec<f64> {
         let mut out = vec![0.0; h.n_rows()];
+        // Large blocks: each makes tables first.
+        const BLOCK: usize = 1024;
         out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::default, |scratch, (block, out)| {
             let states = States::Bits(h.rows(block * BLOCK, out.len()));
             layer::quick_log_weights(Isa::best(), &self.down, &self.hidden_bias, states, scratch, out);

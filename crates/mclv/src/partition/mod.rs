@@ -1,11 +1,17 @@
 //! The partition function `Z`, and what each way to it guarantees.
 
 mod ais;
+mod annealing;
 mod exact;
 mod log_z;
+mod path;
+mod reverse_ais;
+mod temperatures;
+mod weights;
 
-pub(crate) use ais::base_bias;
-pub use ais::{AisSettings, ais};
+pub use ais::{AisSettings, ais, base_bias};
 pub use exact::{ExactSettings, exact, nominal_seconds};
 pub(crate) use exact::{prepare, smaller_layer_hidden, sum_tasks};
 pub use log_z::{Guarantee, LogZ};
+pub use reverse_ais::{Origin, ReverseAisSettings, reverse_ais};
+pub use temperatures::Spacing;

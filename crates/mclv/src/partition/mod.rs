@@ -2,6 +2,7 @@
 
 mod ais;
 mod annealing;
+mod bridge;
 mod exact;
 mod log_z;
 mod path;
@@ -10,6 +11,7 @@ mod temperatures;
 mod weights;
 
 pub use ais::{AisSettings, ais, base_bias};
+pub use bridge::{Bar, BarSettings, bar};
 pub use exact::{ExactSettings, exact, nominal_seconds};
 pub(crate) use exact::{prepare, smaller_layer_hidden, sum_tasks};
 pub use log_z::{Guarantee, LogZ};

@@ -44,6 +44,11 @@ impl Mixing {
         if n < MIN_DRAWS || !chains.iter().flatten().all(|x| x.is_finite()) {
             return None;
         }
+        let n_draws = (chains.len() * n) as f64;
+        if chains.iter().flatten().all(|&x| x == chains[0][0]) {
+            // Nothing varies, so nothing is remembered; rounding would say otherwise.
+            return Some(Self { r_hat: 1.0, autocorrelation_time: 1.0, effective_sample_size: n_draws });
+        }
         let autocorrelation_time = autocorrelation_time(chains);
         let folded = {
             let mut all = chains.concat();
@@ -54,7 +59,7 @@ impl Mixing {
         Some(Self {
             r_hat: split_r_hat(&rank_normalised(chains)).max(split_r_hat(&rank_normalised(&folded))),
             autocorrelation_time,
-            effective_sample_size: (chains.len() * n) as f64 / autocorrelation_time,
+            effective_sample_size: n_draws / autocorrelation_time,
         })
     }
 }
@@ -62,8 +67,8 @@ impl Mixing {
 /// R-hat above which chains are said to differ.
 const HIGH_R_HAT: f64 = 1.05;
 
-/// Autocorrelation times that a burn-in should last.
-const ENOUGH_TIMES: f64 = 20.0;
+/// Autocorrelation times that a burn-in should last: if correlations fall exponentially, it then leaves e⁻²⁰ of a start.
+const ENOUGH_TIMES: f64 = 10.0;
 
 /// Why samples may remember where their chains began.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -105,7 +110,7 @@ impl Mixing {
     /// use mclv::mixing::{Doubt, Mixing};
     /// let mixing = Mixing { r_hat: 1.0, autocorrelation_time: 30.0, effective_sample_size: 100.0 };
     /// assert_eq!(mixing.doubt(1000), None);
-    /// let short = Some(Doubt::ShortBurnIn { autocorrelation_time: 30.0, enough: 600 });
+    /// let short = Some(Doubt::ShortBurnIn { autocorrelation_time: 30.0, enough: 300 });
     /// assert_eq!(mixing.doubt(100), short);
     /// ```
     pub fn doubt(&self, burn_in: u32) -> Option<Doubt> {
@@ -145,7 +150,7 @@ fn split_r_hat(chains: &[Vec<f64>]) -> f64 {
     let halves: Vec<&[f64]> =
         chains.iter().flat_map(|chain| [&chain[..half], &chain[chain.len() - half..]]).collect();
     match variances(&halves) {
-        // Nothing ever changes anywhere, or each chain is stuck at a place of its own.
+        // Folded values may all be alike.
         (0.0, 0.0) => 1.0,
         (within, total) => (total / within).sqrt(),
     }
@@ -172,9 +177,6 @@ fn autocorrelation_time(chains: &[Vec<f64>]) -> f64 {
     let n = chains[0].len();
     let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
     let (within, total) = variances(&slices);
-    if total == 0.0 {
-        return 1.0;
-    }
     let means: Vec<f64> = chains.iter().map(|chain| mean(chain)).collect();
     let correlation = |lag: usize| {
         let covariance = |(chain, mean): (&Vec<f64>, &f64)| {
@@ -205,7 +207,7 @@ fn normal_quantile(p: f64) -> f64 {
         -3.969683028665376e1,
         2.209460984245205e2,
         -2.759285104469687e2,
-        1.383577518672690e2,
+        1.38357751867269e2,
         -3.066479806614716e1,
         2.506628277459239,
     ];
@@ -296,7 +298,7 @@ mod tests {
     fn what_never_moves_and_what_is_too_short_are_told_apart() {
         let stuck = Mixing::new(&[vec![1.0; 20], vec![2.0; 20]]).unwrap();
         assert!(stuck.r_hat > 1e3 && stuck.effective_sample_size < 4.0, "{stuck:?}");
-        let constant = Mixing::new(&[vec![1.0; 20], vec![1.0; 20]]).unwrap();
+        let constant = Mixing::new(&[vec![100.69; 20], vec![100.69; 20]]).unwrap();
         assert_eq!((constant.r_hat, constant.autocorrelation_time), (1.0, 1.0));
         assert_eq!(Mixing::new(&[vec![1.0; 7]]), None);
         assert_eq!(Mixing::new(&[vec![f64::NAN; 20]]), None);

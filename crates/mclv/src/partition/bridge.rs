@@ -185,7 +185,7 @@ fn run_ladders(
             let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
             let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
             let mut replicas = Replicas::from_base(path, streams);
-            let empty = || vec![Vec::with_capacity(settings.n_steps); n_pairs];
+            let empty = || (0..n_pairs).map(|_| Vec::with_capacity(settings.n_steps)).collect();
             let mut record = Ladder { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
             for t in 1..=n_steps {
                 replicas.step(|k| betas[k], t as u32);

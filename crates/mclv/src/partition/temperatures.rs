@@ -71,7 +71,7 @@ impl Pilot {
                 let chains = block * BLOCK..(block + 1) * BLOCK;
                 let streams = chains.map(|chain| stream(seed, Purpose::Pilot, chain as u64)).collect();
                 let mut replicas = Replicas::from_base(path, streams);
-                let mut slopes = vec![Vec::with_capacity(n + 1); BLOCK];
+                let mut slopes = vec![Vec::new(); BLOCK];
                 for (t, &beta) in (0..).zip(&betas) {
                     if progress.cancelled() {
                         break;

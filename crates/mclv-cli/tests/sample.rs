@@ -67,6 +67,7 @@ fn a_summary_says_what_was_done() {
         "known",
         "mean",
         "means",
+        "mixing",
         "model",
         "n_known",
         "n_samples",
@@ -75,6 +76,7 @@ fn a_summary_says_what_was_done() {
         "seconds",
         "seed",
         "start",
+        "warning",
     ];
     assert_eq!(keys(&json), expected);
     assert_eq!(
@@ -88,13 +90,31 @@ fn a_summary_says_what_was_done() {
     assert!(rows.len() == 2 && rows.iter().all(|row| row.as_str().is_some_and(|row| row.len() == 64)));
 }
 
+/// Two modes, all on and all off, which no chain of this length leaves; and units that know nothing of each other.
+#[test]
+fn chains_that_do_not_mix_are_warned_of() {
+    let sandbox = bare_model(Sandbox::new(), &[0.5; 4])
+        .with_file("stuck.weights.npy", npy(&[8, 1], &[6.0; 8]))
+        .with_file("stuck.visible_bias.npy", npy(&[8], &[-3.0; 8]))
+        .with_file("stuck.hidden_bias.npy", npy(&[1], &[-24.1]))
+        .with_file("apart.csv", "0,0,0,0,0,0,0,0\n1,1,1,1,1,1,1,1\n");
+    let json = sandbox.json(&["sample", "bare.weights.npy", "--burn-in", "200", "-o", "s.npy"]);
+    assert!(json["warning"].is_null() && json["mixing"]["r_hat"].as_f64().unwrap() < 1.05, "{json}");
+    let args = ["sample", "stuck.weights.npy", "--start", "apart.csv", "--burn-in", "200", "-o", "t.npy"];
+    let outcome = sandbox.run(&args);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for word in ["warning: chains differ", "R-hat", "--burn-in"] {
+        assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+    }
+}
+
 #[test]
 fn pictures_are_shown_in_the_terminal() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 4);
     let text = sandbox.succeeds(&sample(&[]));
     assert!(text.contains("12 of 64 units") && text.contains(['▀', '▄', '█']), "{text}");
     // Ten abreast, four lines each.
-    assert_eq!(text.lines().count(), 2 + 2 * 5, "{text}");
+    assert_eq!(text.lines().count(), 3 + 2 * 5, "{text}");
     let grey = sandbox.succeeds(&sample(&["--means", "-n", "1"]));
     assert!(grey.contains(['░', '▒', '▓']), "{grey}");
 }

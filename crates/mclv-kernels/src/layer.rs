@@ -77,9 +77,9 @@ impl Affine {
         assert_eq!((out.n_rows(), out.n_columns()), wanted, "shape of the output");
     }
 
-    /// Whether tiles of the weights are too large for the first-level cache by far.
+    /// Whether tiles of the weights are too large for the first-level cache by far, and wide enough for it to matter.
     fn is_large(&self) -> bool {
-        self.n_in() * self.n_out().min(TILE * CELL) * size_of::<f32>() > FAR
+        self.n_out() >= TILE * CELL && self.n_in() * TILE * size_of::<Cell>() > FAR
     }
 
     /// Units read.
@@ -701,7 +701,7 @@ fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize) -> [S::F3
 const NEAR: usize = 16 << 10;
 
 /// Bytes of a tile from which on it is worth while to go part by part.
-const FAR: usize = 128 << 10;
+const FAR: usize = 64 << 10;
 
 #[inline(always)]
 fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(

@@ -7,6 +7,7 @@ mod features;
 mod file;
 pub mod gradient;
 mod likelihood;
+pub mod mixing;
 mod model;
 mod numpy;
 pub mod partition;

@@ -8,6 +8,7 @@ use crate::watch::Watch;
 use anyhow::{Context, bail};
 use mclv::bits::BitRows;
 use mclv::data::{Binarize, Dataset, Rows};
+use mclv::mixing::{Doubt, Mixing};
 use mclv::rng::{Purpose, stream};
 use mclv::sample::{Given, Known, SampleSettings, Samples, Start, sample};
 use mclv::{ModelFile, human_seconds, picture, write_atomically};
@@ -91,6 +92,11 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         };
         write_atomically(path, &bytes)?;
     }
+    let doubt = samples.mixing.and_then(|mixing| mixing.doubt(settings.burn_in));
+    let warning = doubt.map(|doubt| format!("{doubt}; {}", cure(&doubt, start.is_some())));
+    if let Some(warning) = &warning {
+        eprintln!("warning: {warning}");
+    }
     let n_known = known.as_ref().map(|(given, _)| given.n_known());
     let mut json = json!({ "model": args.model.to_string_lossy(),
         "output": args.output.as_ref().map(|p| p.to_string_lossy()),
@@ -99,7 +105,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         "start": start.as_ref().map(|set| &set.provenance),
         "given": given.as_ref().map(|set| &set.provenance),
         "known": args.known.as_ref().map(ToString::to_string), "n_known": n_known,
-        "mean": fraction_on(&samples.v), "seconds": seconds });
+        "mixing": samples.mixing, "warning": warning, "mean": fraction_on(&samples.v), "seconds": seconds });
     if args.output.is_none() {
         json["samples"] = (0..settings.n_samples).map(|r| digits(&samples.v, r)).collect();
     }
@@ -122,6 +128,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
                 "chains",
                 format!("one each, {} steps from {from}, {}", settings.burn_in, human_seconds(seconds)),
             ),
+            ("mixing", mixing(&samples)),
         ];
         if let (Some(set), Some(known), Some(n)) = (&given, &args.known, n_known) {
             lines.push(("given", format!("{known} ({n} units) of {} ({})", set.name, set.provenance.split)));
@@ -135,6 +142,23 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         }
         text
     })
+}
+
+/// What to do about it.
+fn cure(doubt: &Doubt, from_data: bool) -> &'static str {
+    match doubt {
+        Doubt::ChainsDiffer { .. } if !from_data => "take a longer --burn-in, or --start from data",
+        Doubt::ChainsDiffer { .. } | Doubt::ShortBurnIn { .. } => "take a longer --burn-in",
+    }
+}
+
+fn mixing(samples: &Samples) -> String {
+    match samples.mixing {
+        Some(Mixing { r_hat, autocorrelation_time, .. }) => {
+            format!("the energy is forgotten in {autocorrelation_time:.1} steps; R-hat {r_hat:.3}")
+        }
+        None => "too few steps to judge".into(),
+    }
 }
 
 /// The shape asked for, else that of the data, else that of what the model was made from.

@@ -1,20 +1,15 @@
 //! Estimate `log Z` by annealed importance sampling (Neal 2001; Salakhutdinov and Murray 2008).
 
+use super::annealing::{Begin, anneal};
+use super::path::Path;
+use super::temperatures::Spacing;
+use super::weights::Weights;
 use super::{Guarantee, LogZ};
-use crate::bits::BitRows;
 use crate::model::Rbm;
 use crate::progress::Progress;
-use crate::rng::{Purpose, stream};
+use crate::rng::Purpose;
 use crate::{Error, Result};
-use mclv_kernels::Isa;
-use mclv_kernels::layer::{Affine, Scratch, States, inputs, sample};
-use mclv_kernels::math::softplus_sum;
-use mclv_kernels::tiles::Tiles;
-use rayon::prelude::*;
 use std::time::Instant;
-
-/// Chains per unit of parallel work.
-const BLOCK: usize = 16;
 
 /// How much work AIS does.
 #[derive(Clone, Debug, PartialEq)]
@@ -23,155 +18,88 @@ pub struct AisSettings {
     pub n_chains: usize,
     /// Temperatures between the base model and the model.
     pub n_betas: usize,
-    /// Visible biases of the base model (no weights), best those of the data; `None`: the model's own.
+    /// How they are spaced.
+    pub spacing: Spacing,
+    /// Visible biases of the base model (no weights), best those of the data (see [`base_bias`](super::base_bias));
+    /// `None`: the model's own.
     pub base_bias: Option<Vec<f32>>,
     /// Seed of the chains.
     pub seed: u64,
 }
 
 impl Default for AisSettings {
+    /// 128 chains through 10,000 temperatures.
     fn default() -> Self {
-        Self { n_chains: 128, n_betas: 1000, base_bias: None, seed: 0 }
+        Self { n_chains: 128, n_betas: 10_000, spacing: Spacing::default(), base_bias: None, seed: 0 }
     }
 }
 
-/// The visible biases of an independent model with the means of `data`.
-pub(crate) fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
+/// The visible biases of independent units that have the means of `n_rows` rows of data, drawn a little towards ½
+/// so that none is infinite.
+///
+/// ```
+/// let bias = mclv::partition::base_bias(&[0.5, 0.0], 99);
+/// assert!(bias[0].abs() < 1e-6 && (bias[1] - (0.5f32 / 99.5).ln()).abs() < 1e-6);
+/// ```
+pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
     let n = n_rows as f64;
     means.iter().map(|m| (m * n + 0.5) / (n + 1.0)).map(|p| (p / (1.0 - p)).ln() as f32).collect()
 }
 
 /// `log Z` by AIS between a model without weights and `rbm`, along
-/// `p_β(v) ∝ exp(((1−β)b₀ + βb)ᵀv) Π_j (1 + e^{β(a + Wᵀv)_j})`, temperatures spaced evenly.
+/// `p_β(v) ∝ exp(((1−β)b₀ + βb)ᵀv) Π_j (1 + e^{β(a + Wᵀv)_j})`.
 ///
 /// # Guarantee
-/// The mean weight is unbiased for `Z`; its logarithm is low on average. The error bar is the delta method's over
-/// independent chains: honest only while no few chains carry most of the weight.
+/// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures change nothing of
+/// this: other chains choose them. The error bar is the delta method's over independent chains: honest only while no
+/// few chains carry most of the weight. Their effective sample size is among the notes, and there is an interval only
+/// for 64 chains or more whose log weights have a standard deviation of at most 0.4; by simulation it then covers 93 %
+/// or more. Nothing can be said of modes that no chain has found.
+///
+/// # Cost
+/// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units, and a few more for the pilot that
+/// chooses temperatures.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{AisSettings, ais}, progress::Silent};
 /// // Without weights every chain has the same weight: no error at all.
 /// let rbm = Rbm::new(5, 3, &[0.0; 15], &[0.5; 5], &[0.0; 3])?;
-/// let log_z = ais(&rbm, &AisSettings::default(), &Silent)?;
+/// let log_z = ais(&rbm, &AisSettings { n_betas: 100, ..Default::default() }, &Silent)?;
 /// let exact = 5.0 * 0.5f64.exp().ln_1p() + 3.0 * 2f64.ln();
 /// assert!((log_z.value - exact).abs() < 1e-5 && log_z.std_err < 1e-9);
 /// # Ok::<(), mclv::Error>(())
 /// ```
 ///
 /// # Errors
-/// If there are no chains or temperatures, the base has the wrong size, or the listener says stop.
+/// If there are fewer than two chains or temperatures, the base has the wrong size, or the listener says stop.
 pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result<LogZ> {
     let begun = Instant::now();
-    let isa = Isa::best();
-    let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
-    for (name, value) in [("n-chains", settings.n_chains), ("n-betas", settings.n_betas)] {
-        if value < 2 {
-            return Err(Error::InvalidSetting { name, value: value.to_string(), cure: "at least 2" });
-        }
-    }
-    let base = settings.base_bias.clone().unwrap_or_else(|| rbm.visible_bias().to_vec());
-    rbm.check_width(base.len())?;
-    let difference: Vec<f64> =
-        rbm.visible_bias().iter().zip(&base).map(|(&b, &b0)| f64::from(b) - f64::from(b0)).collect();
-
-    struct Block {
-        v: BitRows,
-        h: BitRows,
-        log_w: Vec<f64>,
-        scratch: Scratch,
-    }
-    let mut blocks: Vec<Block> = (0..settings.n_chains)
-        .step_by(BLOCK)
-        .map(|first| {
-            let n = BLOCK.min(settings.n_chains - first);
-            Block {
-                v: BitRows::zeros(n, n_visible),
-                h: BitRows::zeros(n, n_hidden),
-                log_w: vec![0.0; n],
-                scratch: Scratch::default(),
-            }
-        })
-        .collect();
-    let draws = |block: usize, n: usize, step: u32| -> Vec<_> {
-        (0..n).map(|r| stream(settings.seed, Purpose::Ais, (block * BLOCK + r) as u64).at(step)).collect()
-    };
-    let start = Affine::new(Tiles::zeros(n_hidden, n_visible), &base);
-    let (up, weights) = (rbm.up(), rbm.up().weights());
-    let n_betas = settings.n_betas as u32;
-    for t in 1..=n_betas {
-        if progress.cancelled() {
-            return Err(Error::Cancelled);
-        }
-        let (old, beta) = (f64::from(t - 1) / f64::from(n_betas), f64::from(t) / f64::from(n_betas));
-        // The transition that leaves p_β(t−1) invariant; at β = 0 that is the base model itself.
-        let down = if t == 1 {
-            start.clone()
-        } else {
-            let mut scaled = rbm.down().weights().clone();
-            scaled.as_mut_slice().iter_mut().for_each(|w| *w *= old as f32);
-            let bias: Vec<f32> =
-                base.iter().zip(&difference).map(|(&b0, d)| (f64::from(b0) + old * d) as f32).collect();
-            Affine::new(scaled, &bias)
-        };
-        let scaled_up = {
-            let mut scaled = weights.clone();
-            scaled.as_mut_slice().iter_mut().for_each(|w| *w *= old as f32);
-            let bias: Vec<f32> = rbm.hidden_bias().iter().map(|&a| (old * f64::from(a)) as f32).collect();
-            Affine::new(scaled, &bias)
-        };
-        blocks.par_iter_mut().enumerate().for_each(|(b, Block { v, h, log_w, scratch })| {
-            let n = log_w.len();
-            if t > 1 {
-                sample(
-                    isa,
-                    &scaled_up,
-                    States::Bits(v.words()),
-                    &draws(b, n, 2 * t),
-                    scratch,
-                    h.words_mut(),
-                    None,
-                );
-            }
-            sample(
-                isa,
-                &down,
-                States::Bits(h.words()),
-                &draws(b, n, 2 * t + 1),
-                scratch,
-                v.words_mut(),
-                None,
-            );
-            let mut x = Tiles::zeros(n, n_hidden);
-            inputs(isa, up, States::Bits(v.words()), scratch, &mut x);
-            for (r, log_w) in log_w.iter_mut().enumerate() {
-                let at =
-                    |beta: f64| softplus_sum(isa, &x.row(r).map(|x| beta * f64::from(x)).collect::<Vec<_>>());
-                let linear: f64 = crate::bits::ones(v.row(r)).map(|i| difference[i]).sum();
-                *log_w += (beta - old) * linear + at(beta) - at(old);
-            }
-        });
-        progress.report(u64::from(t), u64::from(n_betas));
-    }
-
-    let log_w: Vec<f64> = blocks.into_iter().flat_map(|b| b.log_w).collect();
-    let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
-    let log_z0: f64 =
-        base.iter().map(|&b| softplus(f64::from(b))).sum::<f64>() + n_hidden as f64 * std::f64::consts::LN_2;
-    let largest = log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let w: Vec<f64> = log_w.iter().map(|x| (x - largest).exp()).collect();
-    let n = w.len() as f64;
-    let mean = w.iter().sum::<f64>() / n;
-    let variance = w.iter().map(|w| (w - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    check_size("n-chains", settings.n_chains)?;
+    check_size("n-betas", settings.n_betas)?;
+    let path = Path::new(rbm, settings.base_bias.as_deref())?;
+    let betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
+    let begin = Begin::Base(settings.n_chains);
+    let weights = Weights::new(&anneal(&path, &betas, begin, (settings.seed, Purpose::Ais), progress)?);
+    let base = path.log_z_base();
     Ok(LogZ {
-        value: log_z0 + largest + mean.ln(),
-        std_err: (variance / n).sqrt() / mean,
-        interval: None,
-        notes: Vec::new(),
+        value: base + weights.log_mean,
+        std_err: weights.std_err,
+        interval: weights.interval().map(|(from, to)| (base + from, base + to)),
+        notes: weights.notes(),
         guarantee: Guarantee::UnbiasedZ,
         method: "ais".into(),
-        n_states: f64::from(n_betas) * n,
+        n_states: (settings.n_chains * settings.n_betas) as f64,
         seconds: begun.elapsed().as_secs_f64(),
     })
+}
+
+/// Errors are known only from differences: two of each at least.
+pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
+    if (2..=1 << 30).contains(&value) {
+        Ok(())
+    } else {
+        Err(Error::InvalidSetting { name, value: value.to_string(), cure: "at least 2, at most 2^30" })
+    }
 }
 
 #[cfg(test)]
@@ -180,25 +108,75 @@ mod tests {
     use crate::model::tests::random_rbm;
     use crate::progress::Silent;
 
-    /// The mean of `Ẑ/Z` over 400 independent runs is 1 within 4.5 standard errors (false alarm 7e-6), also with few
-    /// temperatures and a base far from the model; a base whose Z is mistaken is caught.
+    fn exact(rbm: &Rbm) -> f64 {
+        crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value
+    }
+
+    /// The mean of `Ẑ/Z` over 400 independent runs is 1 within 4.5 standard errors (false alarm 7e-6 each), also with
+    /// few temperatures and a base far from the model, however they are spaced; a base whose Z is mistaken is caught.
     #[test]
     fn z_is_unbiased_and_a_wrong_base_is_caught() {
-        let rbm = random_rbm(6, 4, 1.0, 110);
-        let exact = crate::partition::exact(&rbm, &Default::default(), &Silent).unwrap().value;
-        let ratios: Vec<f64> = (0..400)
-            .map(|seed| {
-                let settings = AisSettings { n_chains: 8, n_betas: 5, base_bias: Some(vec![0.3; 6]), seed };
-                (ais(&rbm, &settings, &Silent).unwrap().value - exact).exp()
+        for (spacing, rbm_seed) in [(Spacing::Linear, 110), (Spacing::Sigmoid, 111), (Spacing::Adaptive, 112)]
+        {
+            let rbm = random_rbm(6, 4, 1.0, rbm_seed);
+            let exact = exact(&rbm);
+            let ratios: Vec<f64> = (0..400)
+                .map(|seed| {
+                    let base_bias = Some(vec![0.3; 6]);
+                    let settings = AisSettings { n_chains: 8, n_betas: 5, spacing, base_bias, seed };
+                    (ais(&rbm, &settings, &Silent).unwrap().value - exact).exp()
+                })
+                .collect();
+            let n = ratios.len() as f64;
+            let mean = ratios.iter().sum::<f64>() / n;
+            let sd = (ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+            let z = (mean - 1.0) / (sd / n.sqrt());
+            assert!(z.abs() < 4.5, "{spacing:?}: z = {z}, mean {mean}");
+            // Negative control: forgetting ln 2 of one hidden unit of the base halves the estimate.
+            let broken = (mean / 2.0 - 1.0) / (sd / 2.0 / n.sqrt());
+            assert!(broken.abs() > 4.5, "{spacing:?}: {broken}");
+        }
+    }
+
+    /// 200 runs of 64 chains: the interval, where there is one, covers `log Z` at least 178 times of 200 if it covers
+    /// 95 % of the time (false alarm 3e-4), and is there nearly always.
+    #[test]
+    fn intervals_cover() {
+        let rbm = random_rbm(8, 5, 1.0, 113);
+        let exact = exact(&rbm);
+        let intervals: Vec<(f64, f64)> = (0..200)
+            .filter_map(|seed| {
+                let settings = AisSettings { n_chains: 64, n_betas: 60, seed, ..Default::default() };
+                ais(&rbm, &settings, &Silent).unwrap().interval
             })
             .collect();
-        let n = ratios.len() as f64;
-        let mean = ratios.iter().sum::<f64>() / n;
-        let sd = (ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
-        let z = (mean - 1.0) / (sd / n.sqrt());
-        assert!(z.abs() < 4.5, "z = {z}, mean {mean}");
-        // Negative control: forgetting ln 2 of one hidden unit of the base halves the estimate.
-        let broken = (mean / 2.0 - 1.0) / (sd / 2.0 / n.sqrt());
-        assert!(broken.abs() > 4.5);
+        let covered = intervals.iter().filter(|(from, to)| (*from..=*to).contains(&exact)).count();
+        assert!(intervals.len() >= 195 && covered >= 178, "{covered} of {}", intervals.len());
+    }
+
+    #[test]
+    fn threads_do_not_matter_and_few_chains_with_all_the_weight_are_told_of() {
+        let rbm = random_rbm(30, 12, 2.0, 114);
+        let settings = AisSettings { n_chains: 70, n_betas: 3, ..Default::default() };
+        let run = |n| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+            pool.install(|| LogZ { seconds: 0.0, ..ais(&rbm, &settings, &Silent).unwrap() })
+        };
+        let log_z = run(1);
+        assert!(log_z == run(2) && log_z == run(5));
+        assert!(log_z.interval.is_none() && log_z.notes[1].contains("take more temperatures"), "{log_z:?}");
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let rbm = random_rbm(4, 2, 1.0, 115);
+        for settings in [
+            AisSettings { n_chains: 1, ..Default::default() },
+            AisSettings { n_betas: 0, ..Default::default() },
+            AisSettings { base_bias: Some(vec![0.0; 3]), ..Default::default() },
+            AisSettings { base_bias: Some(vec![f32::NAN; 4]), ..Default::default() },
+        ] {
+            assert!(ais(&rbm, &settings, &Silent).is_err(), "{settings:?}");
+        }
     }
 }

@@ -7,6 +7,7 @@ use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::enumerate::{Enumeration, Scaled, Scratch, run_task};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -52,46 +53,13 @@ impl Default for ExactSettings {
 /// [`Error::TooSlow`] if the time limit would be exceeded, [`Error::Cancelled`] if the listener says so.
 pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Result<LogZ> {
     let begun = Instant::now();
-    let isa = Isa::best();
-    let mirrored;
-    let small = if rbm.n_hidden() <= rbm.n_visible() {
-        rbm
-    } else {
-        mirrored = rbm.mirror();
-        &mirrored
-    };
-    let n_units = small.n_hidden();
-    let plan = plan(small, isa, n_units.min(MAX_UNITS));
-    let too_many = (n_units.saturating_sub(MAX_UNITS) as f64).exp2();
-    let seconds = estimate_seconds(&plan, isa) * too_many;
-    if seconds > settings.time_limit || too_many > 1.0 {
-        return Err(Error::TooSlow { n_units, seconds, limit: settings.time_limit });
-    }
-    tracing::debug!("enumerating 2^{n_units} states, about {seconds:.1} s, kernels {isa}");
-
-    let (n_tasks, per_task) = (plan.n_tasks(), plan.states_per_task());
-    let done = AtomicU64::new(0);
+    let small = smaller_layer_hidden(rbm);
+    let plan = prepare(&small, settings)?;
     let mut total = Scaled::ZERO;
-    for first in (0..n_tasks).step_by(TASKS_PER_ROUND as usize) {
-        let in_round = TASKS_PER_ROUND.min(n_tasks - first) as usize;
-        let sums: Vec<Scaled> = (0..in_round)
-            .into_par_iter()
-            .map_init(Scratch::default, |scratch, k| {
-                if progress.cancelled() {
-                    return Err(Error::Cancelled);
-                }
-                let sum = run_task(isa, &plan, first + k as u64, scratch);
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                if done.is_multiple_of(64) {
-                    progress.report(done * per_task, n_tasks * per_task);
-                }
-                Ok(sum)
-            })
-            .collect::<Result<_>>()?;
+    sum_tasks(&plan, progress, |sums| {
         // First within the round: the fewer additions in a row, the less their roundings add up.
         total = total + sums.into_iter().fold(Scaled::ZERO, Add::add);
-    }
-    progress.report(n_tasks * per_task, n_tasks * per_task);
+    })?;
     Ok(LogZ {
         value: total.ln(),
         std_err: 0.0,
@@ -99,9 +67,59 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
         notes: Vec::new(),
         guarantee: Guarantee::Exact,
         method: "exact".into(),
-        n_states: (n_units as f64).exp2(),
+        n_states: (small.n_hidden() as f64).exp2(),
         seconds: begun.elapsed().as_secs_f64(),
     })
+}
+
+/// The machine, or its mirror if that has fewer hidden units.
+pub(crate) fn smaller_layer_hidden(rbm: &Rbm) -> Cow<'_, Rbm> {
+    if rbm.n_hidden() <= rbm.n_visible() { Cow::Borrowed(rbm) } else { Cow::Owned(rbm.mirror()) }
+}
+
+/// Make the enumeration of the hidden layer ready, if the time allows it. State `s` has the bits of the number `s`;
+/// task `k` has as many states as any other, from `k` times that many on.
+pub(crate) fn prepare(rbm: &Rbm, settings: &ExactSettings) -> Result<Enumeration> {
+    let isa = Isa::best();
+    let n_units = rbm.n_hidden();
+    let plan = plan(rbm, isa, n_units.min(MAX_UNITS));
+    let too_many = (n_units.saturating_sub(MAX_UNITS) as f64).exp2();
+    let seconds = estimate_seconds(&plan, isa) * too_many;
+    if seconds > settings.time_limit || too_many > 1.0 {
+        return Err(Error::TooSlow { n_units, seconds, limit: settings.time_limit });
+    }
+    tracing::debug!("enumerating 2^{n_units} states, about {seconds:.1} s, kernels {isa}");
+    Ok(plan)
+}
+
+/// Give `take` the sums of all tasks, in order, a round at a time.
+pub(crate) fn sum_tasks(
+    plan: &Enumeration,
+    progress: &dyn Progress,
+    mut take: impl FnMut(Vec<Scaled>),
+) -> Result<()> {
+    let (n_tasks, per_task) = (plan.n_tasks(), plan.states_per_task());
+    let done = AtomicU64::new(0);
+    for first in (0..n_tasks).step_by(TASKS_PER_ROUND as usize) {
+        let in_round = TASKS_PER_ROUND.min(n_tasks - first) as usize;
+        let sums = (0..in_round)
+            .into_par_iter()
+            .map_init(Scratch::default, |scratch, k| {
+                if progress.cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let sum = run_task(Isa::best(), plan, first + k as u64, scratch);
+                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+                if done.is_multiple_of(64) {
+                    progress.report(done * per_task, n_tasks * per_task);
+                }
+                Ok(sum)
+            })
+            .collect::<Result<_>>()?;
+        take(sums);
+    }
+    progress.report(n_tasks * per_task, n_tasks * per_task);
+    Ok(())
 }
 
 /// Seconds that exact enumeration takes on a nominal machine: for plans that must not depend on the clock.

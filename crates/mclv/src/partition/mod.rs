@@ -1,14 +1,23 @@
 //! The partition function `Z`, and what each way to it guarantees.
 
 mod ais;
+mod annealing;
+mod bridge;
 mod exact;
 mod interval;
 mod log_z;
 mod mclv;
+mod path;
+mod reverse_ais;
+mod temperatures;
+mod weights;
 
-pub(crate) use ais::base_bias;
-pub use ais::{AisSettings, ais};
+pub use ais::{AisSettings, ais, base_bias};
+pub use bridge::{Bar, BarSettings, bar};
 pub use exact::{ExactSettings, exact, nominal_seconds};
+pub(crate) use exact::{prepare, smaller_layer_hidden, sum_tasks};
 pub use interval::{Declined, mean_interval};
 pub use log_z::{Guarantee, LogZ};
 pub use mclv::{Effort, MclvSettings, choose_stopping_set, mclv, mclv_from_tours};
+pub use reverse_ais::{Origin, ReverseAisSettings, reverse_ais};
+pub use temperatures::Spacing;

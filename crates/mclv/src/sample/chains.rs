@@ -3,6 +3,7 @@
 use super::Given;
 use crate::bits::{BitRows, words_for};
 use crate::data::{RealRows, Rows};
+use crate::mixing::Mixing;
 use crate::model::Rbm;
 use crate::numpy::{to_npy, to_npz};
 use crate::progress::Progress;
@@ -22,6 +23,9 @@ const STEPS_PER_ROUND: u32 = 64;
 
 /// The longest chain: each step takes two numbers of its stream's 2³², the start two more.
 const MAX_STEPS: u32 = u32::MAX / 2 - 1;
+
+/// Free energies recorded of each chain of the first block, over the second half of its steps: too few to be felt.
+const RECORDS: u32 = 256;
 
 /// Values in all samples together, a byte each in a file.
 const MAX_VALUES: usize = 1 << 33;
@@ -63,6 +67,9 @@ pub struct Samples {
     /// `E[v|h]` at the hidden states that `v` was drawn from, if asked for: the same samples, smoothed. Units whose
     /// values were given have these.
     pub means: Option<RealRows>,
+    /// How the free energy of the first 16 chains moved over the second half of their steps, times in steps; `None` if
+    /// that was too short to say. Chains with different known units are not compared with each other.
+    pub mixing: Option<Mixing>,
 }
 
 impl Samples {
@@ -138,7 +145,7 @@ pub fn sample(
     let n_words = v.n_words();
     let done = AtomicU64::new(0);
     let total = n_samples as u64 * u64::from(settings.burn_in);
-    let means: Vec<Vec<f32>> = v
+    let blocks: Vec<Finished> = v
         .words_mut()
         .par_chunks_mut(BLOCK * n_words)
         .enumerate()
@@ -152,8 +159,33 @@ pub fn sample(
             })
         })
         .collect::<Result<_>>()?;
-    let means = settings.means.then(|| RealRows::new(n_visible, means.concat()));
-    Ok(Samples { v, means })
+    let mixing = judge(&blocks[0].energies, n_samples.min(BLOCK), settings.burn_in, given.is_some());
+    let means = settings.means.then(|| {
+        let blocks: Vec<Vec<f32>> = blocks.into_iter().map(|block| block.means).collect();
+        RealRows::new(n_visible, blocks.concat())
+    });
+    Ok(Samples { v, means, mixing })
+}
+
+/// Steps between two recorded energies.
+fn stride(burn_in: u32) -> u32 {
+    (burn_in / 2).div_ceil(RECORDS).max(1)
+}
+
+/// What the energies of `n_chains` chains, recorded together, say.
+fn judge(energies: &[f64], n_chains: usize, burn_in: u32, conditional: bool) -> Option<Mixing> {
+    let mut chains: Vec<Vec<f64>> =
+        (0..n_chains).map(|r| energies.iter().skip(r).step_by(n_chains).copied().collect()).collect();
+    if conditional {
+        // Each chain has a distribution of its own: only its changes count.
+        for chain in &mut chains {
+            let mean = chain.iter().sum::<f64>() / chain.len().max(1) as f64;
+            chain.iter_mut().for_each(|x| *x -= mean);
+        }
+    }
+    let mixing = Mixing::new(&chains)?;
+    let autocorrelation_time = mixing.autocorrelation_time * f64::from(stride(burn_in));
+    Some(Mixing { autocorrelation_time, ..mixing })
 }
 
 fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&Given>) -> Result<()> {
@@ -178,6 +210,14 @@ fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&
     given.map_or(Ok(()), |given| rbm.check_width(given.n_visible()))
 }
 
+/// What a block of chains leaves beside its samples.
+struct Finished {
+    /// The last means, if they are wanted.
+    means: Vec<f32>,
+    /// `−F(v)` of all chains, again and again, if this is the first block.
+    energies: Vec<f64>,
+}
+
 /// Some chains that are advanced together.
 struct Block<'a> {
     rbm: &'a Rbm,
@@ -189,8 +229,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Run all steps; `pause` hears how many were made and says whether to stop. Leaves the samples in `v`, and
-    /// returns the last means if they are wanted, else nothing.
+    /// Run all steps; `pause` hears how many were made and says whether to stop. Leaves the samples in `v`.
     fn run(
         &self,
         v: &mut [u64],
@@ -198,7 +237,7 @@ impl Block<'_> {
         settings: &SampleSettings,
         scratch: &mut Scratch,
         pause: impl Fn(u32) -> bool,
-    ) -> Result<Vec<f32>> {
+    ) -> Result<Finished> {
         let (isa, rbm) = (Isa::best(), self.rbm);
         let mut h = vec![0; self.n_rows * words_for(rbm.n_hidden())];
         let mut means = settings.means.then(|| Tiles::zeros(self.n_rows, rbm.n_visible()));
@@ -217,6 +256,8 @@ impl Block<'_> {
             Some(values) => self.clamp_reals(values),
             None => self.clamp(v),
         }
+        let mut energies = Vec::new();
+        let stride = stride(settings.burn_in);
         for t in 1..=settings.burn_in {
             let states = grey.as_deref().map_or(States::Bits(v), States::Reals);
             layer::sample(isa, rbm.up(), states, &self.draws(2 * t), scratch, &mut h, None);
@@ -224,6 +265,12 @@ impl Block<'_> {
             let wanted = means.as_mut().filter(|_| t == settings.burn_in);
             layer::sample(isa, rbm.down(), States::Bits(&h), &self.draws(2 * t + 1), scratch, v, wanted);
             self.clamp(v);
+            if self.first == 0 && t > settings.burn_in / 2 && t.is_multiple_of(stride) {
+                let from = energies.len();
+                energies.resize(from + self.n_rows, 0.0);
+                let out = &mut energies[from..];
+                layer::quick_log_weights(isa, rbm.up(), rbm.visible_bias(), States::Bits(v), scratch, out);
+            }
             let rest = t % STEPS_PER_ROUND;
             if rest == 0 || t == settings.burn_in {
                 let n_steps = if rest == 0 { STEPS_PER_ROUND } else { rest };
@@ -236,7 +283,7 @@ impl Block<'_> {
         if !means.is_empty() {
             self.clamp_reals(&mut means);
         }
-        Ok(means)
+        Ok(Finished { means, energies })
     }
 
     /// The random numbers of one layer in one step.
@@ -467,6 +514,7 @@ mod tests {
         let samples = Samples {
             v: BitRows::pack(2, &[1, 0, 1, 1], |&x| x == 1),
             means: Some(RealRows::new(2, vec![0.5, 0.25, 0.75, 1.0])),
+            mixing: None,
         };
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.npz");

@@ -147,6 +147,7 @@ impl Monitor {
                 n_betas: AIS_BETAS * if last { 10 } else { 1 },
                 base_bias: Some(self.base.clone()),
                 seed: seed ^ metrics.epoch as u64,
+                ..Default::default()
             };
             partition::ais(rbm, &settings, progress)?
         };

@@ -1,0 +1,391 @@
+//! Estimate `log Z` by Bennett's acceptance ratio between neighbouring temperatures of tempered chains
+//! (Bennett 1976; Hukushima and Nemoto 1996).
+
+use super::ais::check_size;
+use super::path::{Path, Replicas};
+use super::temperatures::Pilot;
+use super::weights::student;
+use super::{Guarantee, LogZ};
+use crate::mixing::Mixing;
+use crate::model::Rbm;
+use crate::progress::Progress;
+use crate::rng::{Purpose, stream};
+use crate::{Error, Result};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// How much work BAR does.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BarSettings {
+    /// Independent ladders of chains: the error bar comes from their differences.
+    pub n_ladders: usize,
+    /// Temperatures above the base model; `None`: as many as make about half of all swaps succeed, by a pilot.
+    pub n_betas: Option<usize>,
+    /// Steps of each ladder that count.
+    pub n_steps: usize,
+    /// Steps before them that do not.
+    pub burn_in: usize,
+    /// Visible biases of the base model, as for [`ais`](super::ais).
+    pub base_bias: Option<Vec<f32>>,
+    /// Seed of the chains.
+    pub seed: u64,
+}
+
+impl Default for BarSettings {
+    fn default() -> Self {
+        Self { n_ladders: 8, n_betas: None, n_steps: 2000, burn_in: 500, base_bias: None, seed: 0 }
+    }
+}
+
+/// What BAR found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bar {
+    /// The estimate.
+    pub log_z: LogZ,
+    /// The inverse temperatures, from 0 to 1.
+    pub betas: Vec<f64>,
+    /// Share of accepted swaps between each temperature and the next.
+    pub swap_rates: Vec<f64>,
+}
+
+/// Temperatures of a pilot, and the distance between neighbours at which about half of the swaps succeed.
+const PILOT_BETAS: usize = 200;
+const DISTANCE: f64 = 0.95;
+
+/// Numbers that may be recorded, eight bytes each.
+const MAX_RECORDS: usize = 1 << 28;
+
+/// Below this share of accepted swaps, neighbours hardly meet.
+const LOW_SWAP_RATE: f64 = 0.1;
+
+/// Above this, ladders have seen different things.
+const HIGH_R_HAT: f64 = 1.05;
+
+/// Fewer ladders say too little about their differences for an interval.
+const MIN_LADDERS: usize = 5;
+
+/// Steps between two looks at whether to stop.
+const STEPS_PER_ROUND: usize = 64;
+
+/// `log Z` by Bennett's acceptance ratio, summed over neighbouring temperatures between a model without weights and
+/// `rbm`; chains at all temperatures exchange their states.
+///
+/// # Guarantee
+/// Consistent: right in the limit of many steps, with no side known before. The error bar is that of independent
+/// ladders, so it contains the chains' own memory, but no mode that all ladders have missed. There is an interval
+/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05) and neighbours swap (≥ 10 %).
+///
+/// # Cost
+/// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps; 16 bytes for each that counts.
+///
+/// ```
+/// use mclv::{Rbm, partition::{BarSettings, bar}, progress::Silent};
+/// let rbm = Rbm::new(3, 2, &[0.5; 6], &[0.0; 3], &[0.1; 2])?;
+/// let bar = bar(&rbm, &BarSettings { n_steps: 200, burn_in: 20, ..Default::default() }, &Silent)?;
+/// assert!(bar.log_z.std_err < 0.1 && bar.swap_rates.iter().all(|&rate| rate > 0.1));
+/// # Ok::<(), mclv::Error>(())
+/// ```
+///
+/// # Errors
+/// If there are fewer than two ladders, temperatures or steps, too many to record, the base has the wrong size, or
+/// the listener says stop.
+pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result<Bar> {
+    let begun = Instant::now();
+    check_size("n-ladders", settings.n_ladders)?;
+    check_size("n-steps", settings.n_steps)?;
+    let path = Path::new(rbm, settings.base_bias.as_deref())?;
+    let pilot = Pilot::run(&path, PILOT_BETAS, settings.seed, progress)?;
+    let n_betas = settings.n_betas.unwrap_or(((pilot.length() / DISTANCE).ceil() as usize).max(2));
+    check_size("n-betas", n_betas)?;
+    let betas = pilot.ladder(n_betas);
+    let ladders = run_ladders(&path, &betas, settings, progress)?;
+    let (log_ratio, std_err) = combine(&ladders, n_betas);
+
+    let swap_rates: Vec<f64> = (0..n_betas)
+        .map(|k| {
+            let (accepted, tried) = ladders.iter().fold((0, 0), |(accepted, tried), ladder| {
+                (accepted + ladder.swaps[k].0, tried + ladder.swaps[k].1)
+            });
+            f64::from(accepted) / f64::from(tried.max(1))
+        })
+        .collect();
+    let (slowest, rate) = least(&swap_rates);
+    let mut notes =
+        vec![format!("swaps accepted: {:.0} % or more between {} temperatures", 100.0 * rate, n_betas + 1)];
+    let swaps_are_rare = rate < LOW_SWAP_RATE;
+    if swaps_are_rare {
+        notes.push(format!("swaps are rare at β = {:.3}: take more temperatures", betas[slowest]));
+    }
+    let (hottest, r_hat) = worst_r_hat(&ladders, n_betas);
+    let ladders_disagree = r_hat.is_none_or(|r_hat| r_hat > HIGH_R_HAT);
+    match r_hat {
+        Some(r_hat) if ladders_disagree => notes.push(format!(
+            "ladders disagree (R-hat {r_hat:.2} at β = {:.3}), so the error bar may be too small: take more steps",
+            betas[hottest]
+        )),
+        None => notes.push("too few steps to say whether ladders agree: take more steps".into()),
+        Some(_) => {}
+    }
+    let value = path.log_z_base() + log_ratio;
+    let is_sound = !swaps_are_rare && !ladders_disagree && settings.n_ladders >= MIN_LADDERS;
+    let half = student(settings.n_ladders - 1) * std_err;
+    let steps = settings.burn_in + settings.n_steps;
+    let log_z = LogZ {
+        value,
+        std_err,
+        interval: is_sound.then_some((value - half, value + half)),
+        notes,
+        guarantee: Guarantee::None,
+        method: "bar".into(),
+        n_states: (settings.n_ladders * (n_betas + 1)) as f64 * steps as f64,
+        seconds: begun.elapsed().as_secs_f64(),
+    };
+    Ok(Bar { log_z, betas, swap_rates })
+}
+
+fn least(values: &[f64]) -> (usize, f64) {
+    let less = |best: (usize, f64), (k, &x): (usize, &f64)| if x < best.1 { (k, x) } else { best };
+    values.iter().enumerate().fold((0, f64::INFINITY), less)
+}
+
+/// What one ladder of chains records.
+#[derive(Clone)]
+struct Ladder {
+    /// Of each pair of neighbours, step by step: `log p*_k/p*_{k+1}` at a state of temperature `k`.
+    up: Vec<Vec<f64>>,
+    /// `log p*_{k+1}/p*_k` at a state of temperature `k+1`.
+    down: Vec<Vec<f64>>,
+    /// Of each pair, swaps accepted and tried.
+    swaps: Vec<(u32, u32)>,
+}
+
+fn run_ladders(
+    path: &Path,
+    betas: &[f64],
+    settings: &BarSettings,
+    progress: &dyn Progress,
+) -> Result<Vec<Ladder>> {
+    let n_pairs = betas.len() - 1;
+    let n_steps = settings.burn_in.saturating_add(settings.n_steps);
+    let n_records = (2 * settings.n_ladders * n_pairs).checked_mul(settings.n_steps);
+    if n_steps >= 1 << 30 || n_records.is_none_or(|n| n > MAX_RECORDS) {
+        return Err(Error::InvalidSetting {
+            name: "n-steps",
+            value: settings.n_steps.to_string(),
+            cure: "fewer steps, ladders or temperatures: 2^28 numbers at most are recorded, 2^30 steps made",
+        });
+    }
+    let done = AtomicU64::new(0);
+    let total = (settings.n_ladders * n_steps) as u64;
+    (0..settings.n_ladders)
+        .into_par_iter()
+        .map(|ladder| {
+            let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
+            let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
+            let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
+            let mut replicas = Replicas::from_base(path, streams);
+            let empty = || (0..n_pairs).map(|_| Vec::with_capacity(settings.n_steps)).collect();
+            let mut record = Ladder { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
+            for t in 1..=n_steps {
+                replicas.step(|k| betas[k], t as u32);
+                for k in 0..n_pairs {
+                    let up = replicas.log_weight(k, betas[k]) - replicas.log_weight(k, betas[k + 1]);
+                    let down =
+                        replicas.log_weight(k + 1, betas[k + 1]) - replicas.log_weight(k + 1, betas[k]);
+                    if t > settings.burn_in {
+                        record.up[k].push(up);
+                        record.down[k].push(down);
+                    }
+                    // Pairs take turns, so that no state is asked for twice.
+                    if k % 2 == t % 2 {
+                        let u = (f64::from(swaps.at(t as u32).block(k as u32)[0]) + 0.5) / 4_294_967_296.0;
+                        let accepted = u.ln() < -up - down;
+                        if accepted {
+                            replicas.swap(k, k + 1);
+                        }
+                        if t > settings.burn_in {
+                            record.swaps[k].0 += u32::from(accepted);
+                            record.swaps[k].1 += 1;
+                        }
+                    }
+                }
+                if t.is_multiple_of(STEPS_PER_ROUND) || t == n_steps {
+                    let n = (t - 1) % STEPS_PER_ROUND + 1;
+                    progress.report(done.fetch_add(n as u64, Ordering::Relaxed) + n as u64, total);
+                    if progress.cancelled() {
+                        return Err(Error::Cancelled);
+                    }
+                }
+            }
+            Ok(record)
+        })
+        .collect()
+}
+
+/// `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences between ladders.
+fn combine(ladders: &[Ladder], n_pairs: usize) -> (f64, f64) {
+    let pairs: Vec<(f64, Vec<f64>)> = (0..n_pairs)
+        .into_par_iter()
+        .map(|k| bennett(ladders.iter().map(|l| (&l.up[k], &l.down[k]))))
+        .collect();
+    let n = ladders.len() as f64;
+    let influence = |l: usize| pairs.iter().map(|(_, influences)| influences[l]).sum::<f64>();
+    let squares: f64 = (0..ladders.len()).map(|l| influence(l).powi(2)).sum();
+    (pairs.iter().map(|(log_ratio, _)| log_ratio).sum(), (n / (n - 1.0) * squares).sqrt())
+}
+
+/// Bennett's `log Z_{k+1}/Z_k`: the root `D` of `Σ f(up + D) = Σ f(down − D)`, `f(x) = 1/(1 + eˣ)`, over all ladders;
+/// and by how much each ladder has moved it, to first order.
+fn bennett<'a>(ladders: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)> + Clone) -> (f64, Vec<f64>) {
+    let f = |x: f64| 1.0 / (1.0 + x.exp());
+    // The difference of both sides and its slope; it falls with D.
+    let balance = |(up, down): (&Vec<f64>, &Vec<f64>), d: f64| {
+        let sums = |x: &Vec<f64>, d: f64| {
+            x.iter().map(|x| f(x + d)).fold((0.0, 0.0), |(sum, slope), p| (sum + p, slope + p * (1.0 - p)))
+        };
+        let ((to, to_slope), (from, from_slope)) = (sums(up, d), sums(down, -d));
+        (to - from, to_slope + from_slope)
+    };
+    let total = |d: f64| {
+        let sums = ladders.clone().map(|ladder| balance(ladder, d));
+        sums.fold((0.0, 0.0), |total, sum| (total.0 + sum.0, total.1 + sum.1))
+    };
+    // Below every −up and down the balance is positive, above all of them negative.
+    let bounds = ladders.clone().flat_map(|(up, down)| up.iter().map(|x| -x).chain(down.iter().copied()));
+    let (mut low, mut high) =
+        bounds.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    let mut root = 0.5 * (low + high);
+    // Newton's steps, or halves where those lead out.
+    for _ in 0..100 {
+        let (value, slope) = total(root);
+        if value > 0.0 {
+            low = root;
+        } else {
+            high = root;
+        }
+        let newton = root + value / slope;
+        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
+        let moved = (next - root).abs();
+        root = next;
+        if moved <= 1e-10 * (1.0 + root.abs()) {
+            break;
+        }
+    }
+    let slope = total(root).1;
+    let influences = ladders.map(|ladder| if slope > 0.0 { balance(ladder, root).0 / slope } else { 0.0 });
+    (root, influences.collect())
+}
+
+/// Where ladders differ most, and R-hat there; none if there are too few steps.
+fn worst_r_hat(ladders: &[Ladder], n_pairs: usize) -> (usize, Option<f64>) {
+    let r_hats: Option<Vec<f64>> = (0..n_pairs)
+        .into_par_iter()
+        .map(|k| {
+            let chains: Vec<Vec<f64>> = ladders.iter().map(|ladder| ladder.down[k].clone()).collect();
+            Mixing::new(&chains).map(|mixing| -mixing.r_hat)
+        })
+        .collect();
+    r_hats.map_or((0, None), |r_hats| {
+        let (k, worst) = least(&r_hats);
+        (k + 1, Some(-worst))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::tests::random_rbm;
+    use crate::progress::Silent;
+
+    fn exact(rbm: &Rbm) -> f64 {
+        crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value
+    }
+
+    /// 24 random models, weak to strong couplings: the error is t-distributed with 11 degrees of freedom. No |t| above
+    /// 6.5 (false alarm 24 × 4.4e-5 = 1e-3) and at most 6 above 2.201, the 95 % point (false alarm 1e-4).
+    #[test]
+    fn errors_are_as_large_as_the_error_bar_says() {
+        let mut outside = 0;
+        for seed in 0..24 {
+            let scale = 0.4 + 0.05 * seed as f64;
+            let rbm = random_rbm(5 + seed as usize % 8, 3 + seed as usize % 6, scale, 600 + seed);
+            let settings =
+                BarSettings { n_ladders: 12, n_steps: 1500, burn_in: 200, seed, ..Default::default() };
+            let bar = bar(&rbm, &settings, &Silent).unwrap();
+            let t = (bar.log_z.value - exact(&rbm)) / bar.log_z.std_err;
+            assert!(t.abs() < 6.5, "model {seed}: t = {t}, {bar:?}");
+            outside += usize::from(t.abs() > 2.201);
+        }
+        assert!(outside <= 6, "{outside} of 24 beyond the 95 % point");
+    }
+
+    /// Negative control: a sign error in one direction's records is far outside the error bar.
+    #[test]
+    fn a_sign_error_is_caught() {
+        let rbm = random_rbm(8, 5, 1.0, 630);
+        let path = Path::new(&rbm, None).unwrap();
+        let betas = [0.0, 0.25, 0.5, 0.75, 1.0];
+        let settings = BarSettings { n_steps: 500, ..Default::default() };
+        let mut ladders = run_ladders(&path, &betas, &settings, &Silent).unwrap();
+        let t = |ladders: &[Ladder]| {
+            let (log_ratio, std_err) = combine(ladders, 4);
+            (path.log_z_base() + log_ratio - exact(&rbm)) / std_err
+        };
+        assert!(t(&ladders).abs() < 6.5, "{}", t(&ladders));
+        ladders.iter_mut().flat_map(|ladder| &mut ladder.down).flatten().for_each(|x| *x = -*x);
+        assert!(t(&ladders).abs() > 20.0, "{}", t(&ladders));
+    }
+
+    /// Strong couplings, a base far away, next to no steps and temperatures: that ladders disagree and that swaps are
+    /// rare is told, and there is no interval.
+    #[test]
+    fn what_has_not_mixed_is_told() {
+        let rbm = random_rbm(30, 12, 3.0, 633);
+        let settings = BarSettings { n_betas: Some(2), n_steps: 30, burn_in: 0, ..Default::default() };
+        let log_z = bar(&rbm, &settings, &Silent).unwrap().log_z;
+        assert!(log_z.interval.is_none(), "{log_z:?}");
+        let notes = log_z.notes.join("; ");
+        assert!(notes.contains("swaps are rare") && notes.contains("ladders disagree"), "{notes}");
+        let few = BarSettings { n_steps: 4, ..settings };
+        assert!(bar(&rbm, &few, &Silent).unwrap().log_z.notes.join("; ").contains("too few steps"));
+    }
+
+    #[test]
+    fn without_weights_there_is_no_error() {
+        let rbm = Rbm::new(5, 3, &[0.0; 15], &[0.5; 5], &[0.25; 3]).unwrap();
+        let settings = BarSettings { n_steps: 50, burn_in: 5, ..Default::default() };
+        let bar = bar(&rbm, &settings, &Silent).unwrap();
+        assert!((bar.log_z.value - exact(&rbm)).abs() < 1e-9 && bar.log_z.std_err < 1e-9, "{bar:?}");
+        assert!(bar.swap_rates.iter().all(|&rate| rate > 0.99), "nothing to refuse: {bar:?}");
+    }
+
+    #[test]
+    fn threads_do_not_matter() {
+        let rbm = random_rbm(30, 12, 1.0, 631);
+        let run = |n| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
+            let settings = BarSettings { n_ladders: 5, n_steps: 40, burn_in: 10, ..Default::default() };
+            pool.install(|| {
+                let bar = bar(&rbm, &settings, &Silent).unwrap();
+                Bar { log_z: LogZ { seconds: 0.0, ..bar.log_z }, ..bar }
+            })
+        };
+        let one = run(1);
+        assert!(one == run(2) && one == run(5));
+    }
+
+    #[test]
+    fn nonsense_is_refused() {
+        let rbm = random_rbm(4, 2, 1.0, 632);
+        for settings in [
+            BarSettings { n_ladders: 1, ..Default::default() },
+            BarSettings { n_betas: Some(1), ..Default::default() },
+            BarSettings { n_steps: 0, ..Default::default() },
+            BarSettings { n_steps: 1 << 29, ..Default::default() },
+            BarSettings { base_bias: Some(vec![0.0; 3]), ..Default::default() },
+        ] {
+            assert!(bar(&rbm, &settings, &Silent).is_err(), "{settings:?}");
+        }
+    }
+}

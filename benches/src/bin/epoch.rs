@@ -1,18 +1,26 @@
-//! Seconds per epoch of every estimator on 55,000 rows of MNIST, minibatches of 128.
+//! Seconds per epoch of every estimator on 55,000 rows of MNIST, minibatches of 128, and where they go.
 //!
-//! Run on a quiet machine, MNIST in `MCLV_DATA_DIR`: `cargo run --release -p mclv-benches --bin epoch`. For scikit-learn in the
-//! same run: `benches/sklearn_epoch.sh`.
+//! Run on a quiet machine, MNIST in `MCLV_DATA_DIR`: `cargo run --release -p mclv-benches --bin epoch -- 32 500`, with
+//! `lvs` added also the tours of the paper's protocol (minutes). For scikit-learn in the same run:
+//! `benches/sklearn_epoch.sh`.
 
-use mclv::data::{self, Binarize, DataSpec, Split};
+use mclv::data::{self, Binarize, DataSpec, Rows, Split};
 use mclv::gradient::{Gradient, Lvs, Starts, VisibleChain};
 use mclv::progress::Silent;
 use mclv::train::{TrainSettings, Trainer};
-use mclv_benches::machine;
+use mclv_benches::{best_seconds, machine};
+use mclv_kernels::Isa;
+use mclv_kernels::bits::BitRows;
+use mclv_kernels::layer::{Affine, Columns, Scratch, States, accumulate_outer, column_sums, means, sample};
+use mclv_kernels::rng::{Draws, Stream};
+use mclv_kernels::tiles::{Tiles, transpose};
+use mclv_kernels::update::{Decay, centre, plain_sgd};
 use std::time::Instant;
 
 fn main() {
     println!("{}", machine());
-    let sizes: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let sizes: Vec<usize> = args.iter().filter_map(|a| a.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![32, 500] } else { sizes };
     let sampled = VisibleChain::Sampled;
     let cd = |k| TrainSettings { gradient: Gradient::Cd { k, visible: sampled }, ..TrainSettings::default() };
@@ -21,37 +29,143 @@ fn main() {
         ..TrainSettings::default()
     };
     let carry = TrainSettings { gradient: Gradient::Lvs(Lvs::default()), ..TrainSettings::default() };
-    let weighted = TrainSettings {
-        warm_up_epochs: 1,
-        ..TrainSettings::paper(Gradient::Lvs(Lvs { starts: Starts::Weighted, ..Lvs::default() }))
-    };
-    let fresh = TrainSettings { warm_up_epochs: 1, ..TrainSettings::paper_lvs(1) };
     for (how, binarize) in [("bits", Binarize::Threshold(0.5)), ("grey", Binarize::Grey)] {
         let spec = DataSpec { source: "mnist".into(), split: Split::Train, binarize, ..DataSpec::default() };
-        let set = data::load(&spec, &Silent).expect("MNIST");
+        let rows = data::load(&spec, &Silent).expect("MNIST").rows;
         for &n_hidden in &sizes {
             let mut cases = vec![("CD-1", cd(1)), ("PCD-1", pcd(1)), ("CD-10", cd(10))];
             if n_hidden <= 64 {
-                cases.extend([
-                    ("LVS carry", carry.clone()),
-                    ("LVS-1 paper, weighted", weighted.clone()),
-                    ("LVS-1 paper, fresh", fresh.clone()),
-                ]);
+                cases.push(("LVS carry", carry.clone()));
             }
             for (name, settings) in cases {
-                let settings = TrainSettings { n_hidden, learning_rate: 0.05, ..settings };
-                let mut trainer = Trainer::new(settings, &set.rows, None).expect("settings");
-                // The first epoch warms up; the best of the next three counts.
-                let mut best = f64::INFINITY;
-                for epoch in 0..4 {
-                    let begun = Instant::now();
-                    trainer.epoch(&set.rows, &Silent).expect("an epoch");
-                    if epoch > 0 {
-                        best = best.min(begun.elapsed().as_secs_f64());
-                    }
-                }
+                // The first epoch warms up; the best of the next counts.
+                let seconds = epochs(&rows, TrainSettings { n_hidden, learning_rate: 0.05, ..settings }, 6);
+                let best = seconds[1..].iter().copied().fold(f64::INFINITY, f64::min);
                 println!("{how} 784 × {n_hidden:<4} {name:<22} {best:7.3} s per epoch");
             }
+            if let Rows::Bits(bits) = &rows {
+                split(bits, n_hidden);
+            }
         }
+    }
+    if args.iter().any(|a| a == "lvs") {
+        let spec = DataSpec { source: "mnist".into(), split: Split::Train, ..DataSpec::default() };
+        let rows = data::load(&spec, &Silent).expect("MNIST").rows;
+        paper(&rows, 32);
+    }
+}
+
+fn epochs(rows: &Rows, settings: TrainSettings, n: usize) -> Vec<f64> {
+    let mut trainer = Trainer::new(settings, rows, None).expect("settings");
+    let epoch = |_| {
+        let begun = Instant::now();
+        trainer.epoch(rows, &Silent).expect("an epoch");
+        begun.elapsed().as_secs_f64()
+    };
+    (0..n).map(epoch).collect()
+}
+
+/// The paper's protocol, LVS-1 with lr 0.1: right after the warm-up and, with `weighted` starts, over all its epochs.
+fn paper(rows: &Rows, n_hidden: usize) {
+    for (name, starts, n) in [("weighted", Starts::Weighted, 100), ("fresh", Starts::Fresh, 18)] {
+        let lvs = TrainSettings::paper(Gradient::Lvs(Lvs { starts, ..Lvs::default() }));
+        let settings = TrainSettings { n_hidden, ..lvs };
+        let warm_up = settings.warm_up_epochs;
+        let seconds = epochs(rows, settings, n);
+        let mean = |s: &[f64]| s.iter().sum::<f64>() / s.len() as f64;
+        println!(
+            "grey 784 × {n_hidden:<4} LVS-1 paper, {name}: {:.3} s per epoch in the first three after the warm-up, {:.3} s on average to epoch {n}",
+            mean(&seconds[warm_up..warm_up + 3]),
+            mean(&seconds[warm_up..])
+        );
+    }
+}
+
+/// What each kernel takes of a PCD-1 update, on one thread.
+fn split(data: &BitRows, n_hidden: usize) {
+    const N_ROWS: usize = 64;
+    let (isa, n_visible) = (Isa::best(), data.n_bits());
+    let mut rng = Stream::new(1, 0).reader();
+    let w: Vec<f32> = (0..n_visible * n_hidden).map(|_| (rng.normal() * 0.1) as f32).collect();
+    let up = Affine::new(Tiles::from_rows(n_visible, n_hidden, &w), &vec![-1.0; n_hidden]);
+    let down = Affine::new(up.weights().transposed(), &vec![-2.0; n_visible]);
+    let draws: Vec<Draws> = (0..N_ROWS).map(|r| Stream::new(7, r as u64).at(0)).collect();
+    let v = States::Bits(data.rows(0, N_ROWS));
+    let (mut scratch, mut h_means) = (Scratch::default(), Tiles::zeros(N_ROWS, n_hidden));
+    let (mut h, mut next) = (BitRows::zeros(N_ROWS, n_hidden), BitRows::zeros(N_ROWS, n_visible));
+    let columns = Columns::new(n_visible, v);
+    let mut gradient = Tiles::zeros(n_visible, n_hidden);
+    let mut weights = up.weights().clone();
+    let mut transposed = down.weights().clone();
+    let time = |mut work: Box<dyn FnMut() + '_>| best_seconds(0.2, &mut *work);
+    // Two blocks of rows in each phase.
+    let kernels = [
+        ("means of h, data", 2.0 * time(Box::new(|| means(isa, &up, v, &mut scratch, &mut h_means)))),
+        ("draw h", {
+            let mut scratch = Scratch::default();
+            2.0 * time(Box::new(|| {
+                sample(isa, &up, v, &draws, &mut scratch, h.words_mut(), Some(&mut h_means));
+            }))
+        }),
+        ("draw v", {
+            let mut scratch = Scratch::default();
+            let h = States::Bits(h.words());
+            2.0 * time(Box::new(|| sample(isa, &down, h, &draws, &mut scratch, next.words_mut(), None)))
+        }),
+        ("turn v on its side", {
+            4.0 * time(Box::new(|| {
+                let columns = Columns::new(n_visible, v);
+                std::hint::black_box(column_sums(isa, &columns));
+            }))
+        }),
+        ("outer products", {
+            let mut scratch = Scratch::default();
+            let mut pieces = gradient.row_blocks_mut(64);
+            4.0 * time(Box::new(|| {
+                for piece in pieces.chunks_mut(n_hidden.div_ceil(64)) {
+                    accumulate_outer(isa, &columns, &h_means, 1e-9, &mut scratch, piece);
+                }
+            }))
+        }),
+        ("centring", {
+            let padded = n_hidden.next_multiple_of(8);
+            let (mu, a, mut of_a) = (vec![0.2; n_visible], vec![0.5; padded], vec![0.0; padded]);
+            let mut of_b = vec![0.0; 64];
+            time(Box::new(|| {
+                for piece in &mut gradient.row_blocks_mut(64) {
+                    let (rows, first) = (piece.n_rows(), piece.first_column());
+                    let columns = first..padded.min(first + 64);
+                    let a = &a[columns.clone()];
+                    centre(
+                        isa,
+                        piece.as_mut_slice(),
+                        (&mu[..rows], &mu[..rows]),
+                        (a, a),
+                        &mut of_a[columns],
+                        &mut of_b[..rows],
+                    );
+                }
+            }))
+        }),
+        ("step and transpose", {
+            let gradient = Tiles::zeros(n_visible, n_hidden);
+            time(Box::new(|| {
+                plain_sgd(isa, weights.as_mut_slice(), gradient.as_slice(), 0.1, Decay::default());
+                let pieces = weights.row_blocks_mut(64);
+                let tiles = transposed.segments_mut(usize::MAX);
+                for (from, mut to) in pieces.chunks(n_hidden.div_ceil(64)).zip(tiles) {
+                    transpose(isa, from, &mut to);
+                }
+            }))
+        }),
+    ];
+    let total: f64 = kernels.iter().map(|(_, s)| s).sum();
+    println!(
+        "  kernels of a PCD-1 update on one thread, {:.0} µs, {:.3} s an epoch:",
+        total * 1e6,
+        total * 430.0
+    );
+    for (name, seconds) in kernels {
+        println!("  {name:<22} {:8.1} µs {:5.1} %", seconds * 1e6, 100.0 * seconds / total);
     }
 }

@@ -444,41 +444,40 @@ impl TileDraws {
         let first = (8 * t) as u32;
         // Sixteen registers' worth abreast, or eight where there are not as many.
         match (n_groups, S::N_REGISTERS >= 32) {
-            (1, true) => self.fill_rows::<S, 4, 4>(draws, |d| [0, 1, 2, 3].map(|r| d[r].counter(first))),
-            (1, false) => self.fill_rows::<S, 2, 2>(draws, |d| [0, 1].map(|r| d[r].counter(first))),
-            (_, true) => self.fill_rows::<S, 2, 4>(draws, |d| {
-                [(0, 0), (0, 4), (1, 0), (1, 4)].map(|(r, more)| d[r].counter(first + more))
-            }),
-            (_, false) => self.fill_rows::<S, 1, 2>(draws, |d| [0, 4].map(|more| d[0].counter(first + more))),
+            (1, true) => self.fill_rows::<S, 4, 4>(draws, [[0, 0], [1, 0], [2, 0], [3, 0]], first),
+            (1, false) => self.fill_rows::<S, 2, 2>(draws, [[0, 0], [1, 0]], first),
+            (_, true) => self.fill_rows::<S, 2, 4>(draws, [[0, 0], [0, 4], [1, 0], [1, 4]], first),
+            (_, false) => self.fill_rows::<S, 1, 2>(draws, [[0, 0], [0, 4]], first),
         }
     }
 
-    /// Fill `R` rows at a time, with `G` times four blocks.
+    /// Fill `R` rows at a time, with `G` times four blocks: which row each is for, and its place after the first.
     #[inline(always)]
     fn fill_rows<S: Simd, const R: usize, const G: usize>(
         &mut self,
         draws: &[Draws],
-        counters: impl Fn(&[Draws; R]) -> [[u32; 4]; G],
+        places: [[usize; 2]; G],
+        first: u32,
     ) {
         let mut key = draws.first().map_or([0; 2], |d| d.key());
         let mut keys = RoundKeys::<S>::new(key);
         for (draws, words) in draws.chunks(R).zip(self.words.chunks_mut(2 * G)) {
-            match draws.first_chunk::<R>() {
-                Some(draws) if draws.iter().all(|d| d.key() == key) => {
-                    store_blocks::<S, G>(keys.blocks(counters(draws)), words);
+            if draws.len() == R && draws.iter().all(|d| d.key() == key) {
+                let mut counters = [[0; 4]; G];
+                for (counter, [row, after]) in counters.iter_mut().zip(places) {
+                    *counter = draws[row].counter(first + after as u32);
                 }
-                // The last few, or rows of different seeds: one after the other.
-                _ => {
-                    for (d, words) in draws.iter().zip(words.chunks_mut(2 * G / R)) {
-                        if d.key() != key {
-                            key = d.key();
-                            keys = RoundKeys::new(key);
-                        }
-                        for (counter, words) in counters(&[*d; R]).into_iter().zip(words.chunks_mut(2)) {
-                            store_blocks::<S, 1>(keys.blocks([counter]), words);
-                        }
-                    }
+                store_blocks::<S, G>(keys.blocks(counters), words);
+                continue;
+            }
+            // The last few, or rows of different seeds: one after the other.
+            for ([row, after], words) in places.into_iter().zip(words.chunks_mut(2)) {
+                let d = draws[row];
+                if d.key() != key {
+                    key = d.key();
+                    keys = RoundKeys::new(key);
                 }
+                store_blocks::<S, 1>(keys.blocks([d.counter(first + after as u32)]), words);
             }
         }
     }

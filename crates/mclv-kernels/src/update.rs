@@ -45,9 +45,25 @@ fn add_scaled_generic<S: Simd>(y: &mut [f32], scale: f32, x: &[f32]) {
 }
 
 #[inline(always)]
-fn subtract_two_generic<S: Simd>(y: &mut [f32], (s, u): (f32, &[f32]), (t, x): (f32, &[f32])) {
-    for ((y, &u), &x) in y.iter_mut().zip(u).zip(x) {
-        *y = x.mul_add(-t, u.mul_add(-s, *y));
+fn centre_generic<S: Simd>(
+    w: &mut [f32],
+    (mu, b): (&[f32], &[f32]),
+    (a, lambda): (&[f32], &[f32]),
+    of_a: &mut [f32],
+    of_b: &mut [f32],
+) {
+    let (a, lambda, of_a) = (a.as_chunks::<8>().0, lambda.as_chunks::<8>().0, of_a.as_chunks_mut::<8>().0);
+    for ((row, (&mu, &b)), of_b) in w.chunks_exact_mut(8 * a.len()).zip(mu.iter().zip(b)).zip(of_b) {
+        let mut sums = [0.0f32; 8];
+        let cells = row.as_chunks_mut::<8>().0.iter_mut().zip(a.iter().zip(lambda)).zip(&mut *of_a);
+        for ((w, (a, lambda)), of_a) in cells {
+            for l in 0..8 {
+                w[l] = lambda[l].mul_add(-b, a[l].mul_add(-mu, w[l]));
+                sums[l] = w[l].mul_add(lambda[l], sums[l]);
+                of_a[l] = w[l].mul_add(mu, of_a[l]);
+            }
+        }
+        *of_b += sums.iter().sum::<f32>();
     }
 }
 
@@ -109,8 +125,10 @@ kernels! {
     /// `y += scale · x`.
     pub fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) = add_scaled_generic;
 
-    /// `y −= s·u + t·x`: what centring takes off a row of a gradient.
-    pub fn subtract_two(y: &mut [f32], first: (f32, &[f32]), second: (f32, &[f32])) = subtract_two_generic;
+    /// Centre some rows of a gradient: `w −= μ aᵀ + b λᵀ`, then add `wᵀμ` to `of_a` and `wλ` to `of_b`.
+    ///
+    /// `mu`, `b` and `of_b` have a number for each row; `a`, `lambda` and `of_a` for each column, a multiple of 8 of them.
+    pub fn centre(w: &mut [f32], rows: (&[f32], &[f32]), columns: (&[f32], &[f32]), of_a: &mut [f32], of_b: &mut [f32]) = centre_generic;
 
     /// `Σ x·y`, summed in single precision in eight parts.
     ///
@@ -160,7 +178,6 @@ mod tests {
                 plain_sgd(isa, &mut x, &g, 0.1, decay);
                 adam(isa, &mut x, &g, &mut v, &mut s, step, decay);
                 add_scaled(isa, &mut x, 0.3, &v);
-                subtract_two(isa, &mut x, (0.5, &v), (0.25, &s));
                 (
                     x,
                     v,
@@ -171,6 +188,34 @@ mod tests {
             for isa in Isa::available() {
                 assert_eq!(run(isa), run(Isa::portable()), "{isa}, {n}");
             }
+        }
+    }
+
+    #[test]
+    fn centring_agrees_to_the_bit_and_follows_its_formulas() {
+        let (n_rows, n_columns) = (5, 16);
+        let (mu, b, a, lambda) = (numbers(5, 1), numbers(5, 2), numbers(16, 3), numbers(16, 4));
+        let run = |isa| {
+            let (mut w, mut of_a, mut of_b) = (numbers(80, 0), vec![0.5; 16], vec![0.25; 5]);
+            centre(isa, &mut w, (&mu, &b), (&a, &lambda), &mut of_a, &mut of_b);
+            (w, of_a, of_b)
+        };
+        let (w, of_a, of_b) = run(Isa::portable());
+        for isa in Isa::available() {
+            assert_eq!(run(isa), (w.clone(), of_a.clone(), of_b.clone()), "{isa}");
+        }
+        let before = numbers(80, 0);
+        for i in 0..n_rows {
+            for j in 0..n_columns {
+                let expected = before[i * n_columns + j] - mu[i] * a[j] - b[i] * lambda[j];
+                assert!((w[i * n_columns + j] - expected).abs() < 1e-5);
+            }
+            let sum: f32 = (0..n_columns).map(|j| w[i * n_columns + j] * lambda[j]).sum();
+            assert!((of_b[i] - 0.25 - sum).abs() < 1e-5);
+        }
+        for j in 0..n_columns {
+            let sum: f32 = (0..n_rows).map(|i| w[i * n_columns + j] * mu[i]).sum();
+            assert!((of_a[j] - 0.5 - sum).abs() < 1e-5);
         }
     }
 

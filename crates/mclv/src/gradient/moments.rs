@@ -4,7 +4,7 @@ use crate::model::Offsets;
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer, column_sums};
 use mclv_kernels::tiles::{Segment, TILE_UNITS, Tiles};
-use mclv_kernels::update::{add_scaled, dot, subtract_two};
+use mclv_kernels::update::{add_scaled, centre, dot};
 use rayon::prelude::*;
 
 /// Rows per block of pairs. Fixed, so that sums do not depend on threads.
@@ -209,20 +209,21 @@ impl Centring {
 
     /// Centre some rows of `w` and their part of `b`; what they take off `a`.
     fn piece(&self, w: &mut [Segment<'_>], b: &mut [f32]) -> Vec<f32> {
-        let isa = Isa::best();
         let mut of_a = vec![0.0; self.a.len()];
         let mut of_b = [0.0; TILE_UNITS];
         for segment in w {
-            let (first_row, first) = (segment.first_row(), segment.first_column());
-            for (i, row) in segment.rows_mut().enumerate() {
-                let columns = first..first + row.len();
-                let (mu, lambda) = (self.mu[first_row + i], &self.lambda[columns.clone()]);
-                subtract_two(isa, row, (mu, &self.a[columns.clone()]), (b[i], lambda));
-                of_b[i] += dot(isa, row, lambda);
-                add_scaled(isa, &mut of_a[columns], mu, row);
-            }
+            let rows = segment.first_row()..segment.first_row() + segment.n_rows();
+            let columns = segment.first_column()..self.a.len().min(segment.first_column() + TILE_UNITS);
+            centre(
+                Isa::best(),
+                segment.as_mut_slice(),
+                (&self.mu[rows], b),
+                (&self.a[columns.clone()], &self.lambda[columns.clone()]),
+                &mut of_a[columns],
+                &mut of_b[..b.len()],
+            );
         }
-        b.iter_mut().zip(of_b).for_each(|(b, c)| *b -= c as f32);
+        b.iter_mut().zip(of_b).for_each(|(b, c)| *b -= c);
         of_a
     }
 }

@@ -81,7 +81,7 @@ fn tours_are_stable() {
     let (rbm, set) = small();
     let tours = run(&rbm, &set, &TourSettings { n_tours: 8, seed: 5, ..Default::default() });
     let lengths: Vec<u32> = tours.as_slice().iter().map(|t| t.length).collect();
-    assert_eq!(lengths, [1, 5, 5, 3, 3, 2, 6, 3]);
+    assert_eq!(lengths, [4, 9, 13, 14, 9, 10, 5, 1]);
     let other = run(&rbm, &set, &TourSettings { n_tours: 8, seed: 5, occasion: 1, ..Default::default() });
     assert_ne!(tours.as_slice(), other.as_slice(), "occasions differ");
 }

@@ -4,6 +4,7 @@ use clap::{Args, Parser, Subcommand, ValueHint};
 use mclv::Init;
 use mclv::data::{Binarize, DataSpec, Split};
 use mclv::gradient::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
+use mclv::partition::Method;
 use mclv::sample::{Known, Ranges};
 use mclv::train::Schedule;
 use std::path::PathBuf;
@@ -22,7 +23,7 @@ const TOP_EXAMPLES: &str = "\
 Examples:
   mclv train digits                                    train on the built-in digits, seconds
   mclv likelihood runs/digits-1/model.safetensors      exact likelihood on train, validation and test
-  mclv logz model.safetensors                          exact log Z
+  mclv logz model.safetensors                          exact log Z, or an estimate with its error bar
   mclv sample model.safetensors -o samples.png         what it has learnt
   mclv data list                                       the data sets known by name
   mclv selftest                                        is everything right on this machine?
@@ -374,30 +375,78 @@ pub(crate) struct InspectArgs {
 #[derive(Args)]
 #[command(after_help = "Examples:
   mclv logz model.safetensors
-  mclv logz model.safetensors --json
-  mclv logz big.safetensors --time-limit 20h
+  mclv logz model.safetensors --method mclv,ais,reverse-ais,bar,exact
+  mclv logz big.safetensors --method mclv --target-se 0.01 --json
+  mclv logz big.npz --method ais --data mnist --chains 500 --betas 20000
+  mclv logz big.safetensors --method exact --time-limit 20h
 
-Exact enumeration visits 2^n states, n being the size of the smaller layer: 25 units take seconds, 32 a few
-minutes, each further unit twice as long.")]
+exact        enumeration of 2^n states, n being the size of the smaller layer: 25 units take seconds, 32 a few
+             minutes, each further unit twice as long
+mclv         Las Vegas tours: Z unbiased if all tours return, a lower bound if --max-steps cuts some. With --target-se
+             pilots choose the stopping set and the number of tours; only fresh tours count
+ais          annealed importance sampling: Z unbiased, log Z low on average
+reverse-ais  from exact samples of the model an upper bound; from data (grey values cut at 0.5) no guarantee
+bar          Bennett's acceptance ratio over tempered chains: no guarantee
+
+Data give stopping sets, base models and starts; they are read only if a method has a use for them.")]
 pub(crate) struct LogzArgs {
     /// The model
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// How: `exact` (enumeration of the smaller layer)
-    #[arg(long, value_enum, default_value_t = Method::Exact)]
-    pub(crate) method: Method,
+    /// How: one or several of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows it, else mclv
+    /// if there are data and tours return, else ais]
+    #[arg(long, value_delimiter = ',', value_name = "METHODS")]
+    pub(crate) method: Vec<Method>,
+    /// The data [default: what the model was made from, if it says so]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Which part of the data
+    #[arg(long, default_value = "train", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
     #[command(flatten)]
     pub(crate) limit: TimeLimit,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Method {
-    Exact,
+/// How much work estimates of log Z may be.
+#[derive(Args)]
+#[command(next_help_heading = "Estimates of log Z")]
+pub(crate) struct WorkArgs {
+    /// Standard error of log Z that a pilot chooses the number of tours for [default: 0.01; for likelihoods 0.05]
+    #[arg(long, value_name = "NATS", conflicts_with = "tours")]
+    pub(crate) target_se: Option<f64>,
+    /// Number of tours, instead of a target error
+    #[arg(long, value_name = "N")]
+    pub(crate) tours: Option<usize>,
+    /// Hidden states per row in the stopping set [default: as pilots choose; with --tours 1]
+    #[arg(long, value_name = "M")]
+    pub(crate) samples_per_row: Option<usize>,
+    /// A stopping set from a file, instead of one from data
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) stopping_set: Option<PathBuf>,
+    /// Gibbs steps of all tours together, pilots included [default: about a minute's]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<u64>,
+    /// Visible layer of tours: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code; no guarantee)
+    #[arg(long, value_parser = named::<VisibleChain>, value_name = "HOW", default_value = "sampled")]
+    pub(crate) visible: VisibleChain,
+    /// Chains of ais and reverse-ais
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    pub(crate) chains: usize,
+    /// Temperatures of ais and reverse-ais
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) betas: usize,
+    /// Whether reverse-ais begins at exact samples [default: if they take no more than seconds]
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) exact_samples: Option<bool>,
 }
 
 #[derive(Args)]
 pub(crate) struct TimeLimit {
-    /// Refuse exact enumeration that would take longer: seconds, or with a unit (90s, 30min, 2h, 3d, none)
+    /// Do not enumerate exactly if it would take longer: seconds, or with a unit (90s, 30min, 2h, 3d, none)
     #[arg(long, default_value = "1h", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) time_limit: f64,
 }
@@ -407,10 +456,13 @@ pub(crate) struct TimeLimit {
   mclv likelihood model.safetensors                        on the data that the model was made from
   mclv likelihood model.safetensors --data mnist --split test
   mclv likelihood model.npz --data rows.npy --split all --binarize threshold=0.5
+  mclv likelihood big.safetensors --method mclv --target-se 0.02
 
-Likelihoods are in nats per row. The error bar says how much the mean would vary had other rows been drawn; log Z
-is exact. On grey values the number is a lower bound on the expected log-likelihood of binarised rows: never
-compare it across binarisations.")]
+Likelihoods are in nats per row. log Z is exact if the time limit allows it; else by Las Vegas tours, or by AIS if tours
+do not return. Its error is common to all rows: where log Z has an interval, so has the likelihood, and what is low of
+log Z is high of the likelihood. The error bar over rows says how much the mean would vary had other rows been drawn.
+On grey values the number is a lower bound on the expected log-likelihood of binarised rows: never compare it across
+binarisations.")]
 pub(crate) struct LikelihoodArgs {
     /// The model
     #[arg(value_hint = ValueHint::FilePath)]
@@ -426,6 +478,11 @@ pub(crate) struct LikelihoodArgs {
     /// Also compute the exact pseudo-log-likelihood
     #[arg(long)]
     pub(crate) pseudo: bool,
+    /// How to find log Z: exact, mclv, ais, reverse-ais or bar [default: the best that can be afforded]
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<Method>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
     #[command(flatten)]
     pub(crate) limit: TimeLimit,
 }

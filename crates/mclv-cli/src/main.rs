@@ -49,7 +49,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Train(args) => commands::train::run(args, &cli.global, &out),
         Command::Init(args) => commands::init::run(args, &cli.global, &out),
         Command::Inspect(args) => commands::inspect::run(args, &out),
-        Command::Logz(args) => commands::logz::run(args, &out),
+        Command::Logz(args) => commands::logz::run(args, &cli.global, &out),
         Command::Likelihood(args) => commands::likelihood::run(args, &cli.global, &out),
         Command::Convert(args) => commands::convert::run(args, &out),
         Command::Sample(args) => commands::sample::run(args, &cli.global, &out),

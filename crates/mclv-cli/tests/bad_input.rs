@@ -237,12 +237,15 @@ fn a_model_is_overwritten_only_by_force() {
 fn an_enumeration_that_would_take_ages_is_refused_with_an_estimate() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 60);
     let words = ["2^60 states would take about", "(1.0 hours allowed)", "with --time-limit TIME (or none)"];
-    sandbox.refuses(&["logz", "m.safetensors"], &words);
-    sandbox.refuses(&["likelihood", "m.safetensors"], &words);
-    sandbox.refuses(&["logz", "m.safetensors", "--time-limit", "2d"], &["(2.0 days allowed)"]);
+    let exact = ["--method", "exact"];
+    sandbox.refuses(&[&["logz", "m.safetensors"][..], &exact].concat(), &words);
+    sandbox.refuses(&[&["likelihood", "m.safetensors"][..], &exact].concat(), &words);
+    let days = ["logz", "m.safetensors", "--time-limit", "2d"];
+    sandbox.refuses(&[&days[..], &exact].concat(), &["(2.0 days allowed)"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 64);
     let words = ["2^64 states", "more than any machine can do", "a smaller layer"];
-    sandbox.refuses(&["logz", "m.safetensors", "--time-limit", "none"], &words);
+    let none = ["logz", "m.safetensors", "--time-limit", "none"];
+    sandbox.refuses(&[&none[..], &exact].concat(), &words);
 }
 
 #[test]

@@ -5,7 +5,16 @@ mod support;
 use serde_json::{Value, json};
 use support::{Sandbox, keys};
 
-const LOG_Z: [&str; 6] = ["guarantee", "method", "n_states", "seconds", "std_err", "value"];
+const LOG_Z: [&str; 8] = [
+    "guarantee",
+    "guarantee_of_log_z",
+    "guarantee_of_z",
+    "method",
+    "n_states",
+    "seconds",
+    "std_err",
+    "value",
+];
 
 #[test]
 fn a_model_of_the_digits_is_made_and_judged() {
@@ -24,6 +33,8 @@ fn a_model_of_the_digits_is_made_and_judged() {
     assert_eq!(splits, ["train", "validation", "test"]);
     let expected = [
         "data",
+        "guarantee",
+        "guarantee_log_z",
         "mean",
         "n_rows",
         "pseudo_log_likelihood",
@@ -97,7 +108,8 @@ fn log_z_is_printed_with_its_guarantee() {
     let table = sandbox.succeeds(&["logz", "m.safetensors"]);
     assert!(table.contains("log Z (nats)") && table.contains("exact") && table.contains("2^8"), "{table}");
     let json = sandbox.json(&["logz", "m.safetensors"]);
-    assert_eq!(keys(&json), ["estimates", "model"]);
+    assert_eq!(keys(&json), ["agreement", "data", "estimates", "model", "seed", "verdict"]);
+    assert_eq!((&json["agreement"], &json["data"]), (&Value::Null, &Value::Null));
     let estimate = &json["estimates"][0];
     assert_eq!(keys(estimate), LOG_Z);
     assert_eq!((&estimate["guarantee"], &estimate["n_states"]), (&json!("exact"), &json!(256.0)));

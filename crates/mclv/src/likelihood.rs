@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::data::Rows;
 use crate::model::Rbm;
-use crate::partition::LogZ;
+use crate::partition::{Guarantee, LogZ};
 use serde::{Deserialize, Serialize};
 
 /// The average log-likelihood of a set of rows, in nats per row.
@@ -15,6 +15,11 @@ pub struct Likelihood {
     pub std_err_rows: f64,
     /// Standard error from `log Z`, common to all rows; 0 if exact.
     pub std_err_log_z: f64,
+    /// A 95 % interval for the mean over these very rows, if `log Z` has one: that of `log Z` turned round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+    /// What `log Z` guarantees. Of the likelihood it is the other side: [`Guarantee::of_likelihood`].
+    pub guarantee_log_z: Guarantee,
     /// Smallest and largest `log p(v)`.
     pub range: (f64, f64),
     /// Number of rows.
@@ -56,6 +61,8 @@ pub fn average_log_likelihood(rbm: &Rbm, rows: &Rows, log_z: &LogZ) -> Result<Li
         mean,
         std_err_rows: (variance / n).sqrt(),
         std_err_log_z: log_z.std_err,
+        interval: log_z.interval.map(|(low, high)| (mean + log_z.value - high, mean + log_z.value - low)),
+        guarantee_log_z: log_z.guarantee,
         range: values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &x| (lo.min(x), hi.max(x))),
         n_rows: values.len(),
     })
@@ -78,5 +85,22 @@ mod tests {
         assert!(
             average.range.0 < average.mean && average.mean < average.range.1 && average.std_err_rows > 0.0
         );
+        assert_eq!(average.interval, None);
+    }
+
+    #[test]
+    fn the_interval_of_log_z_is_turned_round() {
+        let rbm = random_rbm(4, 2, 1.0, 71);
+        let exact = crate::partition::exact(&rbm, &Default::default(), &Silent).unwrap();
+        let rows = Rows::Bits(all_states(4));
+        let mean = average_log_likelihood(&rbm, &rows, &exact).unwrap().mean;
+        let interval = Some((exact.value - 0.1, exact.value + 0.3));
+        let low = LogZ { value: exact.value - 0.05, interval, guarantee: Guarantee::LowerBound, ..exact };
+        let average = average_log_likelihood(&rbm, &rows, &low).unwrap();
+        let (from, to) = average.interval.unwrap();
+        assert!((from - (mean - 0.3)).abs() < 1e-9 && (to - (mean + 0.1)).abs() < 1e-9);
+        // Too small a Z makes the likelihood look better than it is.
+        assert!(average.mean > mean);
+        assert_eq!(average.guarantee_log_z.of_likelihood(), "optimistic on average");
     }
 }

@@ -4,9 +4,13 @@ use super::{logz, model_data};
 use crate::args::{Global, LikelihoodArgs};
 use crate::output::{Output, table};
 use mclv::data::{self, Dataset, Split};
+use mclv::partition::{Guarantee, Question};
 use mclv::{Likelihood, ModelFile, average_log_likelihood, human_seconds};
 use serde::Serialize;
 use serde_json::json;
+
+/// Standard error of log Z that tours aim at: small beside the error bar over rows.
+const TARGET_SE: f64 = 0.05;
 
 /// What is said of one part of the data.
 #[derive(Serialize)]
@@ -14,6 +18,8 @@ struct Part {
     split: Split,
     #[serde(flatten)]
     likelihood: Likelihood,
+    /// The side of the likelihood: that of log Z, turned round.
+    guarantee: &'static str,
     pseudo_log_likelihood: Option<f64>,
     reconstruction_error: f64,
     data: data::DataProvenance,
@@ -26,7 +32,13 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, split, global)
     };
     let sets: Vec<Dataset> = args.split.iter().map(load).collect::<anyhow::Result<_>>()?;
-    let log_z = logz::exact(&model.rbm, &args.limit)?;
+    let stopping_set = logz::stopping_set(&args.work)?;
+    // Stopping sets and base models from what the model has learnt, if that is among the data.
+    let near = sets.iter().find(|set| set.provenance.split == Split::Train).or(sets.first());
+    let question =
+        Question { rbm: &model.rbm, rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref() };
+    let settings = logz::settings(&args.work, &args.limit, global, TARGET_SE);
+    let log_z = logz::ask(&question, args.method, &settings)?;
     let mut parts = Vec::new();
     for set in sets {
         let pseudo =
@@ -34,15 +46,21 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         parts.push(Part {
             split: set.provenance.split,
             likelihood: average_log_likelihood(&model.rbm, &set.rows, &log_z)?,
+            guarantee: log_z.guarantee.of_likelihood(),
             pseudo_log_likelihood: pseudo,
             reconstruction_error: model.rbm.reconstruction_error(&set.rows)?,
             data: set.provenance,
         });
     }
-    let json = json!({ "model": args.model.to_string_lossy(), "log_z": log_z, "likelihoods": parts });
+    let json = json!({ "model": args.model.to_string_lossy(), "log_z": logz::to_json(&log_z), "likelihoods": parts });
     out.print(&json, || {
         let first = &parts[0].data;
-        let mut header = vec!["split", "rows", "log-likelihood (nats)", "std. error", "reconstruction (MSE)"];
+        let exact = log_z.guarantee == Guarantee::Exact;
+        let mut header = vec!["split", "rows", "log-likelihood (nats)", "std. error"];
+        if !exact {
+            header.extend(["of log Z", "95 % interval of log Z"]);
+        }
+        header.push("reconstruction (MSE)");
         if args.pseudo {
             header.push("pseudo-log-likelihood");
         }
@@ -52,20 +70,43 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
                 p.likelihood.n_rows.to_string(),
                 format!("{:.4}", p.likelihood.mean),
                 format!("{:.4}", p.likelihood.std_err_rows),
-                format!("{:.5}", p.reconstruction_error),
             ];
+            if !exact {
+                row.push(format!("{:.4}", p.likelihood.std_err_log_z));
+                row.push(match p.likelihood.interval {
+                    Some((low, high)) => format!("{low:.4} … {high:.4}"),
+                    None => "–".into(),
+                });
+            }
+            row.push(format!("{:.5}", p.reconstruction_error));
             row.extend(p.pseudo_log_likelihood.map(|x| format!("{x:.4}")));
             row
         });
-        format!(
-            "{}, {}; log Z = {:.6} ({}, {})\n{}",
+        let estimated = if exact {
+            String::new()
+        } else {
+            format!(" ± {:.4} by {}, {} steps", log_z.std_err, log_z.method, log_z.n_states)
+        };
+        let mut text = format!(
+            "{}, {}; log Z = {:.6}{estimated} ({}, {})\n{}\n",
             first.name,
             first.preprocessing,
             log_z.value,
             log_z.guarantee,
             human_seconds(log_z.seconds),
-            table(&header, &[1, 2, 3, 4, 5], rows)
-        )
+            table(&header, &[1, 2, 3, 4, 5, 6, 7], rows)
+        );
+        if !exact {
+            let side = match log_z.guarantee.of_likelihood() {
+                "none" => "with no guarantee on either side",
+                side => side,
+            };
+            text.push_str(&format!(
+                "log Z makes these likelihoods {side}; its error is common to all rows\n"
+            ));
+        }
+        text.push_str(&logz::notes(std::slice::from_ref(&log_z)));
+        text
     })
 }
 

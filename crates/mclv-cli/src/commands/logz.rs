@@ -1,40 +1,174 @@
-//! `mclv logz`: the partition function of a model.
+//! `mclv logz`: the partition function of a model, by one method or several.
 
-use crate::args::{LogzArgs, Method, TimeLimit};
+use super::model_data;
+use crate::args::{Global, LogzArgs, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
 use crate::watch::Watch;
 use anyhow::{Context, anyhow};
-use mclv::partition::{self, ExactSettings, LogZ};
-use mclv::{ModelFile, Rbm, human_seconds};
-use serde_json::json;
+use mclv::data::Dataset;
+use mclv::partition::{Agreement, Effort, Guarantee, LogZ, Method, MethodSettings, Question};
+use mclv::{ModelFile, StoppingSet, human_seconds};
+use serde_json::{Value, json};
 
-pub(crate) fn run(args: &LogzArgs, out: &Output) -> anyhow::Result<()> {
+/// Standard error that tours aim at.
+const TARGET_SE: f64 = 0.01;
+
+pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let model = ModelFile::load(&args.model)?;
-    let log_z = match args.method {
-        Method::Exact => exact(&model.rbm, &args.limit)?,
+    let settings = settings(&args.work, &args.limit, global, TARGET_SE);
+    let set = stopping_set(&args.work)?;
+    let data = data(args, &model, global)?;
+    let question =
+        Question { rbm: &model.rbm, rows: data.as_ref().map(|data| &data.rows), stopping_set: set.as_ref() };
+    let estimates: Vec<LogZ> = match args.method.as_slice() {
+        [] => vec![ask(&question, None, &settings)?],
+        methods => {
+            methods.iter().map(|&m| ask(&question, Some(m), &settings)).collect::<anyhow::Result<_>>()?
+        }
     };
-    out.print(&json!({ "model": args.model.to_string_lossy(), "estimates": [log_z] }), || {
-        let row = vec![
-            log_z.method.clone(),
-            format!("{:.6}", log_z.value),
-            format!("{}", log_z.std_err),
-            log_z.guarantee.to_string(),
-            format!("2^{}", log_z.n_states.log2()),
-            human_seconds(log_z.seconds),
-        ];
-        table(&["method", "log Z (nats)", "std. error", "guarantee", "states", "time"], &[1, 2, 4, 5], [row])
+    let agreement = (estimates.len() > 1).then(|| Agreement::new(&estimates));
+    let json = json!({
+        "model": args.model.to_string_lossy(),
+        "data": data.as_ref().map(|data| &data.provenance),
+        "seed": global.seed,
+        "estimates": estimates.iter().map(to_json).collect::<Vec<_>>(),
+        "agreement": agreement,
+        "verdict": agreement.as_ref().map(ToString::to_string),
+    });
+    out.print(&json, || {
+        let header = ["method", "log Z (nats)", "std. error", "95 % interval", "guarantee", "steps", "time"];
+        let mut text = table(&header, &[1, 2, 5, 6], estimates.iter().map(row));
+        if let Some(agreement) = &agreement {
+            text.push_str(&format!("\n{agreement}\n"));
+        }
+        text.push_str(&notes(&estimates));
+        text
     })
 }
 
-/// `log Z` by enumeration, with a progress bar.
-pub(crate) fn exact(rbm: &Rbm, limit: &TimeLimit) -> anyhow::Result<LogZ> {
-    let watch = Watch::new("enumerating", "states");
-    partition::exact(rbm, &ExactSettings { time_limit: limit.time_limit }, &watch)
-        .map_err(|e| match e {
-            mclv::Error::TooSlow { limit, .. } if limit.is_finite() => {
-                anyhow!("{e} with --time-limit TIME (or none)")
-            }
-            e => e.into(),
-        })
-        .context("log Z")
+/// What a method may do.
+pub(crate) fn settings(
+    work: &WorkArgs,
+    limit: &TimeLimit,
+    global: &Global,
+    target_se: f64,
+) -> MethodSettings {
+    MethodSettings {
+        effort: match work.tours {
+            Some(n) => Effort::Tours(n),
+            None => Effort::TargetSe(work.target_se.unwrap_or(target_se)),
+        },
+        samples_per_row: work.samples_per_row,
+        visible: work.visible,
+        max_steps: work.max_steps,
+        n_chains: work.chains,
+        n_betas: work.betas,
+        exact_samples: work.exact_samples,
+        time_limit: limit.time_limit,
+        seed: global.seed,
+    }
+}
+
+pub(crate) fn stopping_set(work: &WorkArgs) -> anyhow::Result<Option<StoppingSet>> {
+    let set = work.stopping_set.as_ref().map(|path| StoppingSet::load(path));
+    set.transpose().context("--stopping-set")
+}
+
+/// `log Z` by a method, or by the best that can be afforded, with a progress bar.
+pub(crate) fn ask(
+    question: &Question<'_>,
+    method: Option<Method>,
+    settings: &MethodSettings,
+) -> anyhow::Result<LogZ> {
+    let (what, unit) = match method {
+        None => ("log Z", "steps"),
+        Some(Method::Exact) => ("enumerating", "states"),
+        Some(Method::Mclv) => ("touring", "tours"),
+        Some(_) => ("annealing", "steps"),
+    };
+    let watch = Watch::new(what, unit);
+    let answer = match method {
+        Some(method) => question.answer(method, settings, &watch),
+        None => question.best(settings, &watch),
+    };
+    let cured = answer.map_err(|e| match e {
+        mclv::Error::TooSlow { limit, .. } if limit.is_finite() => {
+            anyhow!("{e} with --time-limit TIME (or none)")
+        }
+        mclv::Error::Empty { .. } if question.rows.is_none() && method == Some(Method::ReverseAis) => {
+            anyhow!("{e}: --data DATA, or --exact-samples")
+        }
+        e => e.into(),
+    });
+    match method {
+        Some(method) if method != Method::Exact => cured.with_context(|| format!("log Z by {method}")),
+        _ => cured.context("log Z"),
+    }
+}
+
+/// The data, if a method has a use for them and the model or the user names some.
+fn data(args: &LogzArgs, model: &ModelFile, global: &Global) -> anyhow::Result<Option<Dataset>> {
+    let exact_first = args.method.is_empty()
+        && mclv::partition::nominal_seconds(model.rbm.n_visible(), model.rbm.n_hidden())
+            <= args.limit.time_limit;
+    let useful =
+        if args.method.is_empty() { !exact_first } else { args.method.iter().any(|m| m.uses_data()) };
+    let named = args.data.is_some() || model.provenance.settings.get("data").is_some();
+    if args.data.is_none() && !(useful && named) {
+        return Ok(None);
+    }
+    let loaded =
+        model_data::load((&args.model, model), args.data.as_deref(), &args.preparation, args.split, global);
+    loaded.map(Some)
+}
+
+/// Everything, with the guarantee in words.
+pub(crate) fn to_json(log_z: &LogZ) -> Value {
+    let mut value = json!(log_z);
+    value["guarantee_of_z"] = log_z.guarantee.of_z().into();
+    value["guarantee_of_log_z"] = log_z.guarantee.of_log_z().into();
+    value
+}
+
+fn row(log_z: &LogZ) -> Vec<String> {
+    let exact = log_z.guarantee == Guarantee::Exact;
+    vec![
+        log_z.method.clone(),
+        format!("{:.*}", if exact { 6 } else { 4 }, log_z.value),
+        if exact { "0".into() } else { format!("{:.4}", log_z.std_err) },
+        match log_z.interval {
+            Some((low, high)) => format!("{low:.4} … {high:.4}"),
+            None => "–".into(),
+        },
+        log_z.guarantee.to_string(),
+        if exact { format!("2^{} states", log_z.n_states.log2()) } else { grouped(log_z.n_states) },
+        human_seconds(log_z.seconds),
+    ]
+}
+
+/// Notes, each with the method that it is about.
+pub(crate) fn notes(estimates: &[LogZ]) -> String {
+    let of = |z: &LogZ| -> String { z.notes.iter().map(|note| format!("{}: {note}\n", z.method)).collect() };
+    estimates.iter().map(of).collect()
+}
+
+/// `1,234,567`.
+fn grouped(number: f64) -> String {
+    let digits = format!("{number:.0}");
+    let n = digits.len();
+    let comma = |(k, c): (usize, char)| {
+        let before = if k > 0 && (n - k).is_multiple_of(3) { "," } else { "" };
+        format!("{before}{c}")
+    };
+    digits.chars().enumerate().map(comma).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn large_numbers_are_grouped() {
+        for (number, text) in [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (1_234_567.0, "1,234,567")] {
+            assert_eq!(super::grouped(number), text);
+        }
+    }
 }

@@ -19,6 +19,11 @@ const PILOT_CARRIERS: f64 = 20.0;
 const MAX_PILOT_TOURS: usize = 1 << 18;
 /// The number of the run that counts; pilots have larger ones.
 const MAIN: u16 = 0;
+/// The number of the few first tours that say whether tours return, and how many these are.
+const PROBE: u16 = u16::MAX;
+const PROBE_TOURS: usize = 256;
+/// The share of them that must return for more to be made.
+pub(crate) const MIN_COMPLETION: f64 = 0.9;
 
 /// How many tours to make.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -194,20 +199,102 @@ pub fn choose_stopping_set(
     target_se: f64,
     settings: &MclvSettings,
 ) -> Result<(StoppingSet, usize)> {
+    choose(rbm, rows, candidates, target_se, settings).map(|(set, m, _)| (set, m))
+}
+
+/// As [`choose_stopping_set`], with the steps that pilots made. A set that all tours of its pilot return to is better than
+/// one that some do not: of cut tours the cost is not known.
+pub(super) fn choose(
+    rbm: &Rbm,
+    rows: &Rows,
+    candidates: &[usize],
+    target_se: f64,
+    settings: &MclvSettings,
+) -> Result<(StoppingSet, usize, u64)> {
     const STEPS_PER_STATE: f64 = 10.0;
     let all: Vec<usize> = (0..rows.n_rows()).collect();
-    let mut best: Option<(f64, StoppingSet, usize)> = None;
+    let mut best: Option<((f64, f64), StoppingSet, usize)> = None;
+    let mut n_steps = 0;
     for (k, &m) in candidates.iter().enumerate() {
         let set = StoppingSet::draw(rbm, rows, &all, m, settings.seed, 0)?;
         let pilot =
             Pilot::run(&TourEngine::new(rbm, &set)?, &settings.tours(0), target_se, 100 + 30 * k as u16)?;
+        n_steps += pilot.n_steps;
         let cost = pilot.n_tours as f64 * pilot.mean_length + STEPS_PER_STATE * set.len() as f64;
+        let cost = (1.0 - pilot.completion, cost);
         if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
             best = Some((cost, set, m));
         }
     }
-    best.map(|(_, set, m)| (set, m))
+    best.map(|(_, set, m)| (set, m, n_steps))
         .ok_or(Error::Empty { what: "the list of samples per row".into(), cure: "give at least one number" })
+}
+
+/// What a few tours that do not count say.
+pub(crate) struct Probe {
+    /// Share that returned.
+    pub(crate) completion: f64,
+    /// Of those, and of the others as far as they came.
+    pub(crate) mean_length: f64,
+    pub(crate) n_steps: u64,
+}
+
+/// Make a few tours within `max_steps`.
+pub(crate) fn probe(
+    engine: &TourEngine<'_>,
+    visible: VisibleChain,
+    max_steps: u64,
+    seed: u64,
+) -> Result<Probe> {
+    let settings = TourSettings {
+        n_tours: PROBE_TOURS,
+        visible,
+        max_steps: Some(max_steps.max(PROBE_TOURS as u64)),
+        seed,
+        occasion: PROBE,
+        ..Default::default()
+    };
+    let tours = engine.run(&settings, &Silent)?;
+    Ok(Probe {
+        completion: tours.n_complete() as f64 / PROBE_TOURS as f64,
+        mean_length: tours.mean_length().value,
+        n_steps: tours.n_steps(),
+    })
+}
+
+/// `log Z` from as many tours as `max_steps` allow for, or `None` if tours do not return within them. The number of tours
+/// is chosen by tours that do not count.
+pub(crate) fn mclv_within(
+    rbm: &Rbm,
+    set: &StoppingSet,
+    max_steps: u64,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Option<LogZ>> {
+    let begun = Instant::now();
+    let engine = TourEngine::new(rbm, set)?;
+    let first = probe(&engine, VisibleChain::Sampled, max_steps / 4, seed)?;
+    if first.completion < MIN_COMPLETION {
+        return Ok(None);
+    }
+    let left = max_steps.saturating_sub(first.n_steps);
+    // Half of what is left is for the tail that the first tours have not seen.
+    let n_tours = ((0.5 * left as f64 / first.mean_length) as usize).clamp(PROBE_TOURS, MAX_PILOT_TOURS);
+    let settings = TourSettings {
+        n_tours,
+        max_steps: Some(left.max(n_tours as u64)),
+        seed,
+        occasion: MAIN,
+        ..Default::default()
+    };
+    let tours = engine.run(&settings, progress)?;
+    if !tours.all_complete() {
+        return Ok(None);
+    }
+    let mut log_z = mclv_from_tours(&tours)?;
+    log_z.n_states += first.n_steps as f64;
+    log_z.seconds = begun.elapsed().as_secs_f64();
+    Ok(Some(log_z))
 }
 
 impl MclvSettings {
@@ -230,6 +317,8 @@ struct Pilot {
     /// Tours that the target asks for.
     n_tours: usize,
     mean_length: f64,
+    /// Share of its own tours that returned.
+    completion: f64,
     n_steps: u64,
     seconds: f64,
 }
@@ -266,7 +355,8 @@ impl Pilot {
                 let wanted = (relative / target).powi(2) * n_tours as f64;
                 let n_tours = (wanted.min(f64::from(u32::MAX - 1)).ceil() as usize).max(PILOT_TOURS);
                 let seconds = begun.elapsed().as_secs_f64();
-                return Ok(Self { n_tours, mean_length: mean.value, n_steps, seconds });
+                let completion = tours.n_complete() as f64 / tours.n_tours() as f64;
+                return Ok(Self { n_tours, mean_length: mean.value, completion, n_steps, seconds });
             }
             n_tours *= 2;
         }

@@ -7,8 +7,11 @@ use crate::data::Rows;
 use crate::gradient::{Gradient, TourInfo};
 use crate::likelihood::log_likelihoods;
 use crate::model::Rbm;
-use crate::partition::{self, AisSettings, ExactSettings, LogZ, base_bias, nominal_seconds};
+use crate::partition::{
+    self, AisSettings, ExactSettings, LogZ, NOMINAL_STEP, base_bias, mclv_within, nominal_seconds,
+};
 use crate::progress::Progress;
+use crate::tour::StoppingSet;
 use serde::{Deserialize, Serialize};
 
 /// Share of the training time that evaluations may take.
@@ -19,8 +22,6 @@ const WATCHED_ROWS: usize = 5000;
 const PROBED_ROWS: usize = 500;
 /// Seconds that a final exact evaluation may take on a nominal machine.
 const FINAL_SECONDS: f64 = 5.0;
-/// Seconds per Gibbs step and visible unit on a nominal machine.
-const NOMINAL_STEP: f64 = 2e-9;
 
 /// What is known of a run after an epoch. Likelihoods are in nats per row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -105,7 +106,7 @@ impl Monitor {
         let every = match (settings.eval_every, exact) {
             (0, true) => exact_every.max(settings.epochs / 100).max(1),
             (0, false) => {
-                per_evaluation(ais_steps() * n_visible as f64 * NOMINAL_STEP).max(settings.epochs / 100)
+                per_evaluation(estimate_steps() * n_visible as f64 * NOMINAL_STEP).max(settings.epochs / 100)
             }
             (n, _) => n,
         };
@@ -142,14 +143,7 @@ impl Monitor {
         let log_z = if self.exact || (last && affordable) {
             partition::exact(rbm, &ExactSettings { time_limit: f64::INFINITY }, progress)?
         } else {
-            let settings = AisSettings {
-                n_chains: AIS_CHAINS * if last { 4 } else { 1 },
-                n_betas: AIS_BETAS * if last { 10 } else { 1 },
-                base_bias: Some(self.base.clone()),
-                seed: seed ^ metrics.epoch as u64,
-                ..Default::default()
-            };
-            partition::ais(rbm, &settings, progress)?
+            self.estimate(rbm, train.rows, last, seed ^ metrics.epoch as u64, progress)?
         };
         let watched = Weighted { rows: &self.watched, weights: self.watched_weights.as_deref() };
         let mean = |part: Weighted<'_>| -> Result<f64> {
@@ -174,11 +168,52 @@ impl Monitor {
         metrics.log_z = Some(log_z);
         Ok(())
     }
+
+    /// By tours that return to the hidden states of data, or by AIS where they do not.
+    fn estimate(
+        &self,
+        rbm: &Rbm,
+        train: &Rows,
+        last: bool,
+        seed: u64,
+        progress: &dyn Progress,
+    ) -> Result<LogZ> {
+        let (rows, max_states, max_steps) = if last {
+            (train, FINAL_STATES, TOUR_STEPS * FINAL_FACTOR)
+        } else {
+            (&self.watched, TOUR_STATES, TOUR_STEPS)
+        };
+        let rows_of_set = spread(rows.n_rows(), max_states);
+        let set = StoppingSet::draw(rbm, rows, &rows_of_set, 1, seed, 0)?;
+        if let Some(log_z) = mclv_within(rbm, &set, max_steps, seed, progress)? {
+            return Ok(log_z);
+        }
+        let settings = AisSettings {
+            n_chains: AIS_CHAINS * if last { 4 } else { 1 },
+            n_betas: AIS_BETAS * if last { 10 } else { 1 },
+            base_bias: Some(self.base.clone()),
+            seed,
+            ..Default::default()
+        };
+        let mut log_z = partition::ais(rbm, &settings, progress)?;
+        log_z.notes.insert(0, format!("tours did not return within {max_steps} steps: by AIS instead"));
+        Ok(log_z)
+    }
 }
+
+/// Rows whose hidden states tours return to, and steps of all tours together; in the end there are more of both.
+const TOUR_STATES: usize = 2000;
+const FINAL_STATES: usize = 50_000;
+const TOUR_STEPS: u64 = 30_000;
+const FINAL_FACTOR: u64 = 40;
+/// What it takes to draw and weigh a state of the stopping set, in steps.
+const STEPS_PER_STATE: usize = 5;
 
 const AIS_CHAINS: usize = 64;
 const AIS_BETAS: usize = 300;
 
-fn ais_steps() -> f64 {
-    (AIS_CHAINS * AIS_BETAS) as f64
+/// Steps of an evaluation: tours, or a quarter of them and then AIS.
+fn estimate_steps() -> f64 {
+    let ais = TOUR_STEPS as f64 / 4.0 + (AIS_CHAINS * AIS_BETAS) as f64;
+    (STEPS_PER_STATE * TOUR_STATES) as f64 + ais.max(TOUR_STEPS as f64)
 }

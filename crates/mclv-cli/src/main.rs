@@ -4,6 +4,7 @@ mod args;
 mod commands;
 mod half_blocks;
 mod output;
+mod plot;
 mod watch;
 
 use args::{Cli, Command};
@@ -53,6 +54,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Likelihood(args) => commands::likelihood::run(args, &cli.global, &out),
         Command::Convert(args) => commands::convert::run(args, &out),
         Command::Sample(args) => commands::sample::run(args, &cli.global, &out),
+        Command::Tours(args) => commands::tours::run(args, &cli.global, &out),
         Command::Transform(args) => commands::transform::run(args, &cli.global, &out),
         Command::Selftest => commands::selftest::run(&out),
         Command::Completions { shell } => commands::completions::run(*shell),

@@ -10,6 +10,7 @@ pub(crate) mod logz;
 pub(crate) mod model_data;
 pub(crate) mod sample;
 pub(crate) mod selftest;
+pub(crate) mod tours;
 pub(crate) mod train;
 pub(crate) mod transform;
 

@@ -3,8 +3,8 @@
 use crate::args::{Global, Preparation};
 use crate::watch::Watch;
 use anyhow::Context;
-use mclv::ModelFile;
 use mclv::data::{self, DataSpec, Dataset, Split};
+use mclv::{ModelFile, picture};
 use std::path::Path;
 
 /// The data asked for, else what the model was made from, prepared as it was then. They fit the model.
@@ -48,4 +48,20 @@ pub(crate) fn load(
         model.rbm.n_visible()
     );
     Ok(set)
+}
+
+/// The shape asked for, else that of the data, else that of what the model was made from.
+pub(crate) fn image_shape<'a>(
+    asked: Option<(usize, usize)>,
+    model: &ModelFile,
+    mut sets: impl Iterator<Item = &'a Dataset>,
+) -> anyhow::Result<Option<(usize, usize)>> {
+    let n_visible = model.rbm.n_visible();
+    if let Some(shape) = asked {
+        picture::check_shape(shape, n_visible).context("--shape")?;
+        return Ok(Some(shape));
+    }
+    let of_sets = sets.find_map(|set| set.image_shape);
+    let of_model = model.provenance.data.as_ref().and_then(|data| data.image_shape);
+    Ok(of_sets.or(of_model).filter(|&shape| picture::check_shape(shape, n_visible).is_ok()))
 }

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         None => None,
     };
     let n_visible = model.rbm.n_visible();
-    let shape = image_shape(args, &model, [&given, &start])?;
+    let shape = model_data::image_shape(args.shape, &model, [&given, &start].into_iter().flatten())?;
     // What will be needed in the end is asked for before the long work.
     let needs_shape = match format.as_deref() {
         Some(format) => format == "png",
@@ -159,22 +159,6 @@ fn mixing(samples: &Samples) -> String {
         }
         None => "too few steps to judge".into(),
     }
-}
-
-/// The shape asked for, else that of the data, else that of what the model was made from.
-fn image_shape(
-    args: &SampleArgs,
-    model: &ModelFile,
-    sets: [&Option<Dataset>; 2],
-) -> anyhow::Result<Option<(usize, usize)>> {
-    let n_visible = model.rbm.n_visible();
-    if let Some(shape) = args.shape {
-        picture::check_shape(shape, n_visible).context("--shape")?;
-        return Ok(Some(shape));
-    }
-    let of_sets = sets.into_iter().flatten().find_map(|set| set.image_shape);
-    let of_model = model.provenance.data.as_ref().and_then(|data| data.image_shape);
-    Ok(of_sets.or(of_model).filter(|&shape| picture::check_shape(shape, n_visible).is_ok()))
 }
 
 /// What is given, and of how many rows.

@@ -42,6 +42,26 @@ impl Ccdf {
         }
         self.points[..self.points.partition_point(|point| point.k <= k)].last()
     }
+
+    /// Few enough points to print: the next is the first whose length is `ratio` times as large, and the last stays.
+    ///
+    /// ```
+    /// use mclv::tour::{Ccdf, CcdfPoint};
+    /// let points = (0..=1000).map(|k| CcdfPoint { k, p: 1.0 - f64::from(k) / 1e3, low: 0.0, high: 1.0 }).collect();
+    /// let few = Ccdf { points, known_up_to: None }.thinned(2.0);
+    /// let lengths: Vec<u32> = few.points.iter().map(|point| point.k).collect();
+    /// assert_eq!(lengths, [0, 1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1000]);
+    /// ```
+    pub fn thinned(&self, ratio: f64) -> Self {
+        let mut points: Vec<CcdfPoint> = Vec::new();
+        for (k, point) in self.points.iter().enumerate() {
+            let is_far = points.last().is_none_or(|last| f64::from(point.k) >= ratio * f64::from(last.k));
+            if is_far || k + 1 == self.points.len() {
+                points.push(*point);
+            }
+        }
+        Self { points, known_up_to: self.known_up_to }
+    }
 }
 
 impl Tours {

@@ -11,7 +11,7 @@ use super::record::{End, StartedFrom, Tour, Tours};
 use super::settings::{MAX_LENGTH, TourSettings};
 use super::{StartTable, StoppingSet};
 use crate::bits::{BitRows, words_for};
-use crate::data::Rows;
+use crate::data::{RealRows, Rows};
 use crate::gradient::VisibleChain;
 use crate::model::Rbm;
 use crate::progress::Progress;
@@ -150,7 +150,7 @@ impl<'a> TourEngine<'a> {
     }
 
     /// The first `n_steps` states `(v_k, h_k)` of a tour that `tours` holds, or all if it has fewer: it is made again, from the
-    /// `settings` (and for tours from rows, the `rows`) that it was made with.
+    /// `settings` (and for tours from rows, the `rows`) that it was made with. Of a mean-field chain, `v_k` are the means.
     ///
     /// # Errors
     /// If the tour began at rows and there are none.
@@ -164,7 +164,7 @@ impl<'a> TourEngine<'a> {
         rows: Option<&Rows>,
         number: usize,
         n_steps: u32,
-    ) -> Result<(BitRows, BitRows)> {
+    ) -> Result<(Rows, BitRows)> {
         let tour = tours.as_slice()[number];
         let start = [tour.start as usize];
         let mut h = match (tours.started_from(), rows) {
@@ -181,14 +181,25 @@ impl<'a> TourEngine<'a> {
             _ => self.set.states().select(&start),
         };
         let steps = stream_of(settings, Purpose::TourStep, number);
-        let (mut all_v, mut all_h) =
-            (BitRows::zeros(0, self.rbm.n_visible()), BitRows::zeros(0, self.rbm.n_hidden()));
+        let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
+        let (mut bits, mut means, mut all_h) =
+            (BitRows::zeros(0, n_visible), Vec::new(), BitRows::zeros(0, n_hidden));
         for k in 0..n_steps.min(tour.length) {
             all_h.append(&h);
-            let v = self.rbm.sample_v_from_h(&Rows::Bits(h), |_| steps.at(2 * k))?;
-            all_v.append(&v);
-            h = self.rbm.sample_h_from_v(&Rows::Bits(v), |_| steps.at(2 * k + 1))?;
+            let given = Rows::Bits(h);
+            let v = if tours.is_gibbs() {
+                let v = self.rbm.sample_v_from_h(&given, |_| steps.at(2 * k))?;
+                bits.append(&v);
+                Rows::Bits(v)
+            } else {
+                let v = self.rbm.mean_v_from_h(&given)?;
+                means.extend_from_slice(v.values());
+                Rows::Reals(v)
+            };
+            h = self.rbm.sample_h_from_v(&v, |_| steps.at(2 * k + 1))?;
         }
+        let all_v =
+            if tours.is_gibbs() { Rows::Bits(bits) } else { Rows::Reals(RealRows::new(n_visible, means)) };
         Ok((all_v, all_h))
     }
 

@@ -19,6 +19,7 @@
 mod alias;
 mod binomial;
 mod ccdf;
+mod classes;
 mod engine;
 mod estimate;
 mod pilot;
@@ -33,6 +34,7 @@ mod tests;
 mod theory;
 
 pub use ccdf::{Ccdf, CcdfPoint};
+pub use classes::ClassTours;
 pub use engine::{AddStatistics, TourEngine};
 pub use estimate::{Estimate, EstimateGuarantee};
 pub use pilot::PilotSettings;

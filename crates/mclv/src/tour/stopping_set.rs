@@ -29,18 +29,25 @@ pub struct StoppingSet {
 impl StoppingSet {
     /// The distinct rows of `states`, in order of first appearance.
     pub fn new(states: &BitRows) -> Self {
+        Self::with_members(states).0
+    }
+
+    /// The set, and for each row of `states` its number there.
+    fn with_members(states: &BitRows) -> (Self, Vec<u32>) {
+        let mut members = Vec::with_capacity(states.n_rows());
         let mut index: HashTable<u32> = HashTable::with_capacity(states.n_rows());
         let mut first = Vec::new();
         for r in 0..states.n_rows() {
             let row = states.row(r);
-            let known = index.find(hash(row), |&k| states.row(first[k as usize]) == row).is_some();
-            if !known {
+            let known = index.find(hash(row), |&k| states.row(first[k as usize]) == row).copied();
+            members.push(known.unwrap_or_else(|| {
                 let k = first.len() as u32;
                 first.push(r);
                 index.insert_unique(hash(row), k, |&k| hash(states.row(first[k as usize])));
-            }
+                k
+            }));
         }
-        Self { states: states.select(&first), index }
+        (Self { states: states.select(&first), index }, members)
     }
 
     /// States drawn from `p(h|v_n)`, `n_per_row` for each of the rows named by `rows`.
@@ -57,6 +64,22 @@ impl StoppingSet {
         seed: u64,
         occasion: u64,
     ) -> Result<Self> {
+        Ok(Self::draw_with_members(rbm, data, rows, n_per_row, seed, occasion)?.0)
+    }
+
+    /// As [`draw`](Self::draw); and for each draw the row number of its state in the set. Draw `k` was made from row
+    /// `rows[k % rows.len()]`.
+    ///
+    /// # Errors
+    /// If the data do not have the model's width.
+    pub fn draw_with_members(
+        rbm: &Rbm,
+        data: &Rows,
+        rows: &[usize],
+        n_per_row: usize,
+        seed: u64,
+        occasion: u64,
+    ) -> Result<(Self, Vec<u32>)> {
         let chosen = if rows.len() == data.n_rows() && rows.iter().enumerate().all(|(k, &r)| k == r) {
             None
         } else {
@@ -68,7 +91,7 @@ impl StoppingSet {
             let draws = |r: usize| stream(seed, Purpose::StoppingSet, occasion << 24 | r as u64).at(m as u32);
             all.append(&rbm.sample_h_from_v(chosen, draws)?);
         }
-        Ok(Self::new(&all))
+        Ok(Self::with_members(&all))
     }
 
     /// Number of states.
@@ -117,8 +140,9 @@ mod tests {
                 }
             }
             let plain: HashSet<&[u64]> = (0..400).map(|r| states.row(r)).collect();
-            let set = StoppingSet::new(&states.select(&(0..400).collect::<Vec<_>>()));
+            let (set, members) = StoppingSet::with_members(&states.select(&(0..400).collect::<Vec<_>>()));
             assert_eq!(set.len(), plain.len());
+            assert!((0..400).all(|r| set.states().row(members[r] as usize) == states.row(r)));
             for r in 0..500 {
                 let found = set.find(states.row(r));
                 assert_eq!(found.is_some(), plain.contains(states.row(r)));

@@ -62,13 +62,23 @@ fn a_tour_made_again_is_the_tour_that_was_made() {
     let tours = engine.run_with(&settings, 1, &add, &Silent).unwrap();
     for (number, tour) in tours.as_slice().iter().enumerate() {
         let (v, h) = engine.replay(&tours, &settings, None, number, u32::MAX).unwrap();
+        let Rows::Bits(v) = v else { panic!("a sampled chain") };
         assert_eq!(h.n_rows(), tour.length as usize);
         assert_eq!(set.find(h.row(0)), Some(tour.start as usize));
         assert!((1..h.n_rows()).all(|k| set.find(h.row(k)).is_none()));
         let sum: u64 = v.words().iter().zip(h.words()).map(|(v, h)| v * 64 + h).sum();
         assert_eq!(tours.sums(number), [sum as f64]);
     }
+    let settings = TourSettings { visible: VisibleChain::MeanField, ..settings };
+    let tours = engine.run(&settings, &Silent).unwrap();
+    for (number, tour) in tours.as_slice().iter().enumerate() {
+        let (v, h) = engine.replay(&tours, &settings, None, number, u32::MAX).unwrap();
+        assert_eq!(v, Rows::Reals(rbm.mean_v_from_h(&Rows::Bits(h.clone())).unwrap()));
+        assert_eq!(h.n_rows(), tour.length as usize);
+        assert!((1..h.n_rows()).all(|k| set.find(h.row(k)).is_none()));
+    }
     let rows = Rows::Bits(BitRows::from_words(6, vec![1, 20, 63]));
+    let settings = TourSettings { visible: VisibleChain::Sampled, ..settings };
     let from_rows = engine.run_from_rows(&rows, &settings, &Silent).unwrap();
     let (_, h) = engine.replay(&from_rows, &settings, Some(&rows), 7, u32::MAX).unwrap();
     assert!((1..h.n_rows()).all(|k| set.find(h.row(k)).is_none() && h.row(k) != h.row(0)));

@@ -1,0 +1,398 @@
+//! `mclv tours`: how the model's chain returns to a stopping set.
+
+use super::{check_output, model_data};
+use crate::args::{Global, ToursArgs, ToursFrom};
+use crate::output::{Output, facts, table};
+use crate::plot;
+use crate::watch::Watch;
+use anyhow::Context;
+use mclv::data::{Dataset, Labels, RealRows, Rows};
+use mclv::partition::{LogZ, mclv_from_tours};
+use mclv::tour::{
+    Ccdf, ClassTours, Contribution, End, Estimate, HiddenChain, TailFit, Tour, TourEngine, TourSettings,
+    Tours,
+};
+use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
+use serde::Serialize;
+use serde_json::json;
+
+/// Neighbouring lengths of the tail function differ by this factor at least, in JSON.
+const THINNING: f64 = 1.05;
+/// Models are solved exactly if that takes about 2 to this power of operations.
+const EXACT_WORK: usize = 27;
+/// The grey of places without a picture.
+const NO_PICTURE: f32 = 0.375;
+
+/// What is said of the tours of one stopping set.
+#[derive(Serialize)]
+struct Report {
+    samples_per_row: u16,
+    n_states: usize,
+    log_z_s: f64,
+    n_tours: usize,
+    n_complete: usize,
+    /// The number of steps at which tours were cut, if any were.
+    cut_at: Option<u32>,
+    n_own_start: usize,
+    n_elsewhere: usize,
+    n_one_step: usize,
+    n_own_start_in_one_step: usize,
+    mean_length: Estimate,
+    longest: u32,
+    /// Empirical: a fit to the longest tours.
+    tail_fit: Option<TailFit>,
+    contributions: Vec<Contribution>,
+    /// Tours from rows say nothing of it.
+    log_z: Option<LogZ>,
+    exact: Option<Exact>,
+    by_label: Option<Vec<LabelTours>>,
+    ccdf: Ccdf,
+    pictured: Option<Pictured>,
+    n_steps: u64,
+    seconds: f64,
+}
+
+/// What enumeration says of tours from `π_S`.
+#[derive(Serialize)]
+struct Exact {
+    mean_length: f64,
+    tail_rate: f64,
+    own_start_in_one_step: f64,
+}
+
+#[derive(Serialize)]
+struct LabelTours {
+    label: String,
+    #[serde(flatten)]
+    tours: ClassTours,
+}
+
+/// The lengths of the tours that pictures show.
+#[derive(Serialize)]
+struct Pictured {
+    shortest: Vec<u32>,
+    longest: Vec<u32>,
+}
+
+/// A stopping set, and which rows its states were drawn from.
+struct Drawn {
+    set: StoppingSet,
+    members: Vec<u32>,
+}
+
+pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
+    if let Some(path) = &args.csv {
+        check_output(path, args.force, &["csv"], ".csv").context("--csv")?;
+    }
+    if let Some(path) = &args.pictures {
+        check_output(path, args.force, &["png"], ".png").context("--pictures")?;
+    }
+    let model = ModelFile::load(&args.model)?;
+    let data =
+        model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
+    // What will be needed in the end is asked for before the long work.
+    let shape = match args.pictures {
+        Some(_) => {
+            Some(model_data::image_shape(args.shape, &model, std::iter::once(&data))?.with_context(|| {
+                let n = model.rbm.n_visible();
+                format!("--pictures: it is not known how {n} visible units make a picture; name --shape HxW")
+            })?)
+        }
+        None => None,
+    };
+    let settings = TourSettings {
+        n_tours: args.tours as usize,
+        visible: args.visible,
+        stratified: false,
+        max_length: args.max_length,
+        max_steps: args.max_steps.0,
+        max_seconds: args.time_limit.is_finite().then_some(args.time_limit),
+        seed: global.seed,
+        occasion: 0,
+    };
+
+    let (mut reports, mut tails, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
+    for &m in &args.samples_per_row {
+        let all: Vec<usize> = (0..data.n_rows()).collect();
+        let (set, members) =
+            StoppingSet::draw_with_members(&model.rbm, &data.rows, &all, m.into(), global.seed, 0)?;
+        let drawn = Drawn { set, members };
+        let engine = TourEngine::new(&model.rbm, &drawn.set)?;
+        let watch = Watch::new(&format!("tours, m = {m}"), "tours");
+        let (tours, rows) = match args.starts {
+            ToursFrom::Pi => (engine.run(&settings, &watch)?, None),
+            ToursFrom::Rows => (engine.run_from_rows(&data.rows, &settings, &watch)?, Some(&data.rows)),
+        };
+        drop(watch);
+        let mut report = Report::new(m, &model.rbm, &data, &drawn, &tours)?;
+        if args.pictures.is_some() {
+            let columns = usize::from(args.columns);
+            let (shortest, longest) = extremes(tours.as_slice(), columns);
+            for numbers in [&shortest, &longest] {
+                let starts = start_images(&model.rbm, &drawn.set, &tours, rows, numbers)?;
+                let mut next = Vec::new();
+                for &number in numbers {
+                    let (v, _) = engine.replay(&tours, &settings, rows, number, 1)?;
+                    next.extend(values(&v));
+                }
+                for mut line in [starts, next] {
+                    line.resize(columns * model.rbm.n_visible(), NO_PICTURE);
+                    pictures.extend(line);
+                }
+            }
+            let lengths =
+                |numbers: Vec<usize>| numbers.into_iter().map(|t| tours.as_slice()[t].length).collect();
+            report.pictured = Some(Pictured { shortest: lengths(shortest), longest: lengths(longest) });
+        }
+        tails.push((format!("m = {m}"), tours.ccdf()));
+        reports.push(report);
+    }
+
+    if let Some(path) = &args.csv {
+        write_atomically(path, csv(&reports, &tails).as_bytes())?;
+    }
+    if let (Some(path), Some(shape)) = (&args.pictures, shape) {
+        let images = Rows::Reals(RealRows::new(model.rbm.n_visible(), pictures));
+        write_atomically(path, &picture::grid(&images, shape, args.columns.into())?)?;
+    }
+    let json = json!({ "model": args.model.to_string_lossy(), "data": data.provenance, "starts": args.starts,
+        "settings": settings, "csv": args.csv.as_ref().map(|p| p.to_string_lossy()),
+        "pictures": args.pictures.as_ref().map(|p| p.to_string_lossy()), "sets": reports });
+    out.print(&json, || text(args, &data, &reports, &tails))
+}
+
+impl Report {
+    fn new(m: u16, rbm: &Rbm, data: &Dataset, drawn: &Drawn, tours: &Tours) -> anyhow::Result<Self> {
+        let all = tours.as_slice();
+        let from_rows = tours.started_from() == mclv::tour::StartedFrom::Rows;
+        let count = |is: &dyn Fn(&Tour) -> bool| all.iter().filter(|t| is(t)).count();
+        let one_step = |t: &Tour| t.is_complete() && t.length == 1;
+        let log_z = if from_rows { None } else { Some(mclv_from_tours(tours)?) };
+        let is_small = 2 * rbm.n_hidden() + rbm.n_hidden().max(rbm.n_visible()) <= EXACT_WORK;
+        let exact = if is_small && tours.is_gibbs() && !from_rows {
+            let chain = HiddenChain::new(rbm)?;
+            let theory = chain.tours(&drawn.set)?;
+            Some(Exact {
+                mean_length: theory.length_moments().0,
+                tail_rate: theory.tail_rate(),
+                own_start_in_one_step: theory.own_start_in_one_step(),
+            })
+        } else {
+            None
+        };
+        Ok(Self {
+            samples_per_row: m,
+            n_states: drawn.set.len(),
+            log_z_s: tours.log_z_s(),
+            n_tours: tours.n_tours(),
+            n_complete: tours.n_complete(),
+            cut_at: all.iter().filter(|t| !t.is_complete()).map(|t| t.length).max(),
+            n_own_start: tours.n_own_start(),
+            n_elsewhere: count(&|t| matches!(t.end, End::Elsewhere(_))),
+            n_one_step: count(&one_step),
+            n_own_start_in_one_step: count(&|t| one_step(t) && t.end == End::OwnStart),
+            mean_length: tours.mean_length(),
+            longest: all.iter().map(|t| t.length).max().unwrap_or(0),
+            tail_fit: tours.tail_fit(),
+            contributions: tours.contributions(),
+            log_z,
+            exact,
+            by_label: data.labels.as_ref().map(|labels| by_label(labels, drawn, tours, from_rows)),
+            ccdf: tours.ccdf().thinned(THINNING),
+            pictured: None,
+            n_steps: tours.n_steps(),
+            seconds: tours.seconds(),
+        })
+    }
+
+    fn share(&self, n: usize) -> String {
+        format!("{:.2} %", 100.0 * n as f64 / self.n_tours as f64)
+    }
+
+    /// Name and value of everything in the table.
+    fn lines(&self) -> Vec<(&'static str, String)> {
+        let Estimate { value, std_err, .. } = self.mean_length;
+        let (at_least, more_than) = if self.cut_at.is_some() { ("≥ ", "> ") } else { ("", "") };
+        let complete = match self.cut_at {
+            Some(k) => format!("{} at K = {k}", self.share(self.n_complete)),
+            None => "all".into(),
+        };
+        let tail = match &self.tail_fit {
+            Some(fit) => format!("{:.5} ± {:.5}", fit.rate, fit.std_err),
+            None => "too few long tours".into(),
+        };
+        let fitted =
+            self.tail_fit.map_or("–".into(), |fit| format!("{}, ξ > {}", fit.n_tours, fit.threshold));
+        let mut lines = vec![
+            ("states in S", self.n_states.to_string()),
+            ("log Z_S", format!("{:.4}", self.log_z_s)),
+            ("tours", self.n_tours.to_string()),
+            ("complete", complete),
+            ("back in own start", self.share(self.n_own_start)),
+            ("back in another state", self.share(self.n_elsewhere)),
+            ("one step only", self.share(self.n_one_step)),
+            ("own start in one step", self.share(self.n_own_start_in_one_step)),
+        ];
+        let exact = self.exact.as_ref();
+        lines.extend(exact.map(|e| ("  exactly", format!("{:.2} %", 100.0 * e.own_start_in_one_step))));
+        lines.push(("mean length", format!("{at_least}{value:.4} ± {std_err:.4}")));
+        lines.extend(exact.map(|e| ("  exactly", format!("{:.4}", e.mean_length))));
+        lines.push(("longest", format!("{more_than}{}", self.longest)));
+        lines.push(("tail rate (empirical)", tail));
+        lines.push(("  fitted to tours", fitted));
+        lines.extend(exact.map(|e| ("  exactly", format!("{:.5}", e.tail_rate))));
+        if let Some(log_z) = &self.log_z {
+            let interval =
+                log_z.interval.map_or("none".into(), |(low, high)| format!("{low:.4} to {high:.4}"));
+            lines.push(("log Ẑ", format!("{:.4} ± {:.4}", log_z.value, log_z.std_err)));
+            lines.push(("  95 % interval", interval));
+            lines.push(("  guarantee for Z", log_z.guarantee.of_z().into()));
+            lines.push(("  guarantee for log Z", log_z.guarantee.of_log_z().into()));
+        }
+        lines.push(("steps", self.n_steps.to_string()));
+        lines.push(("time", human_seconds(self.seconds)));
+        lines
+    }
+}
+
+/// Tours by the labels of the rows that their starts were drawn from.
+fn by_label(labels: &Labels, drawn: &Drawn, tours: &Tours, from_rows: bool) -> Vec<LabelTours> {
+    let of_row = |row: usize| labels.ids[row % labels.ids.len()];
+    let owners: Vec<(u32, u32)> = if from_rows {
+        (0..labels.ids.len()).map(|row| (row as u32, of_row(row))).collect()
+    } else {
+        drawn.members.iter().enumerate().map(|(draw, &state)| (state, of_row(draw))).collect()
+    };
+    let by_class = tours.by_class(&owners, labels.names.len());
+    let named = labels.names.iter().zip(by_class);
+    named.filter_map(|(label, tours)| Some(LabelTours { label: label.clone(), tours: tours? })).collect()
+}
+
+/// The numbers of the `n` shortest tours that returned, and of the `n` longest, at most one from each start.
+fn extremes(tours: &[Tour], n: usize) -> (Vec<usize>, Vec<usize>) {
+    let mut order: Vec<usize> = (0..tours.len()).collect();
+    // Stable: of tours of one length the first ones.
+    order.sort_by_key(|&t| tours[t].length);
+    let take = |numbers: &mut dyn Iterator<Item = usize>| {
+        let mut seen = std::collections::HashSet::new();
+        numbers.filter(|&t| seen.insert(tours[t].start)).take(n).collect()
+    };
+    let shortest = take(&mut order.iter().copied().filter(|&t| tours[t].is_complete()));
+    order.sort_by_key(|&t| std::cmp::Reverse(tours[t].length));
+    (shortest, take(&mut order.iter().copied()))
+}
+
+/// What tours began at: the row, or the mean of the visible layer given the hidden state.
+fn start_images(
+    rbm: &Rbm,
+    set: &StoppingSet,
+    tours: &Tours,
+    rows: Option<&Rows>,
+    numbers: &[usize],
+) -> anyhow::Result<Vec<f32>> {
+    let starts: Vec<usize> = numbers.iter().map(|&t| tours.as_slice()[t].start as usize).collect();
+    Ok(match rows {
+        Some(rows) => values(&rows.select(&starts)),
+        None => rbm.mean_v_from_h(&Rows::Bits(set.states().select(&starts)))?.values().to_vec(),
+    })
+}
+
+fn values(rows: &Rows) -> Vec<f32> {
+    (0..rows.n_rows()).flat_map(|r| (0..rows.n_columns()).map(move |i| rows.get(r, i))).collect()
+}
+
+/// Every length at which the tail function changes.
+fn csv(reports: &[Report], tails: &[(String, Ccdf)]) -> String {
+    let mut text = String::from("samples_per_row,k,ccdf,low,high\n");
+    for (report, (_, tail)) in reports.iter().zip(tails) {
+        for point in &tail.points {
+            let m = report.samples_per_row;
+            text.push_str(&format!("{m},{},{:?},{:?},{:?}\n", point.k, point.p, point.low, point.high));
+        }
+    }
+    text
+}
+
+fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, Ccdf)]) -> String {
+    let starts = match args.starts {
+        ToursFrom::Pi => "tours from π_S",
+        ToursFrom::Rows => "tours from rows: they say nothing of Z",
+    };
+    let mut text =
+        format!("{} ({}), {}; {starts}\n", data.name, data.provenance.split, data.provenance.preprocessing);
+    let columns: Vec<Vec<(&str, String)>> = reports.iter().map(Report::lines).collect();
+    let header: Vec<&str> =
+        std::iter::once("samples per row").chain(tails.iter().map(|(name, _)| name.as_str())).collect();
+    let rows = (0..columns[0].len()).map(|k| {
+        let name = columns[0][k].0.to_owned();
+        std::iter::once(name).chain(columns.iter().map(|column| column[k].1.clone())).collect()
+    });
+    let right: Vec<usize> = (1..header.len()).collect();
+    text.push_str(&table(&header, &right, rows));
+    text.push('\n');
+    for (report, (name, _)) in reports.iter().zip(tails) {
+        for note in report.log_z.iter().flat_map(|log_z| &log_z.notes) {
+            text.push_str(&format!("{name}: {note}\n"));
+        }
+    }
+
+    let curves: Vec<(String, &Ccdf)> = tails.iter().map(|(name, tail)| (name.clone(), tail)).collect();
+    let plot = plot::tails(&curves);
+    if !plot.is_empty() {
+        text.push_str(&format!("\n{plot}"));
+    }
+    if reports.iter().any(|report| report.by_label.is_some()) {
+        text.push_str(&format!("\n{}\n", label_table(reports)));
+    }
+
+    let mut files: Vec<(&str, String)> = Vec::new();
+    files.extend(args.csv.as_ref().map(|path| ("wrote", path.display().to_string())));
+    files.extend(args.pictures.as_ref().map(|path| ("wrote", path.display().to_string())));
+    for (report, (name, _)) in reports.iter().zip(tails) {
+        if let Some(pictured) = &report.pictured {
+            let list = |lengths: &[u32]| -> String {
+                lengths.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
+            };
+            let shown = format!("lengths {}; {}", list(&pictured.shortest), list(&pictured.longest));
+            files.push((name, shown));
+        }
+    }
+    if !files.is_empty() {
+        text.push_str(&format!("\n{}", facts(&files)));
+    }
+    text
+}
+
+fn label_table(reports: &[Report]) -> String {
+    let percent = |share: f64| format!("{:.1} %", 100.0 * share);
+    let rows = reports.iter().flat_map(|report| {
+        report.by_label.iter().flatten().map(move |LabelTours { label, tours }| {
+            vec![
+                report.samples_per_row.to_string(),
+                label.clone(),
+                format!("{:.0}", tours.n_tours),
+                percent(tours.one_step),
+                format!("{:.2}", tours.mean_length),
+                tours.longer_than_100.map_or("–".into(), percent),
+                format!("{:.0}", tours.n_unfinished),
+            ]
+        })
+    });
+    let header = ["m", "label", "tours", "one step", "mean length", "over 100", "unfinished"];
+    table(&header, &[0, 2, 3, 4, 5, 6], rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn extremes_are_of_different_starts() {
+        let tour = |(start, length, end)| Tour { start, length, end };
+        let tours =
+            [(0, 1, End::OwnStart), (0, 1, End::OwnStart), (1, 9, End::Cut), (2, 3, End::Elsewhere(0))];
+        let tours: Vec<Tour> = tours.into_iter().map(tour).collect();
+        assert_eq!(extremes(&tours, 5), (vec![0, 3], vec![2, 3, 0]));
+        assert_eq!(extremes(&tours, 1), (vec![0], vec![2]));
+    }
+}

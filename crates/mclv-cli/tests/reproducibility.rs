@@ -12,7 +12,7 @@ fn everything(sandbox: &Sandbox, extra: &[&str]) -> Vec<Value> {
         &["likelihood", "m.safetensors", "--pseudo"],
         &["likelihood", "m.safetensors", "--binarize", "bernoulli", "--split", "test"],
         &["data", "show", "ising", "--seed", "5"],
-        &["sample", "m.safetensors", "-n", "40", "--burn-in", "20"],
+        &["sample", "m.safetensors", "-n", "40", "--burn-in", "2000"],
     ];
     runs.into_iter().map(|args| without_times(sandbox.json(&[args, extra].concat()))).collect()
 }

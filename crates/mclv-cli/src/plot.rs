@@ -15,9 +15,9 @@ pub(crate) fn tails(curves: &[(String, &Ccdf)]) -> String {
     if longest < 2 || least == 1.0 {
         return String::new();
     }
-    let n_decades = (-least.log10()).ceil().max(1.0) as usize;
-    let per_decade = (12 / n_decades).clamp(2, 6);
-    let height = n_decades * per_decade + 1;
+    let depth = -least.log10();
+    let per_decade = (14.0 / depth).clamp(2.0, 6.0) as usize;
+    let height = (depth * per_decade as f64).ceil() as usize + 1;
     let line_of = |p: f64| (-p.log10() * per_decade as f64).round().clamp(0.0, (height - 1) as f64) as usize;
     let scale = (WIDTH - 1) as f64 / f64::from(longest).ln();
     let mut grid = vec![[' '; WIDTH]; height];
@@ -26,20 +26,15 @@ pub(crate) fn tails(curves: &[(String, &Ccdf)]) -> String {
         let k = ((column as f64 / scale).exp() + 1e-9) as u32;
         last_length(curve).filter(|&last| k <= last).and_then(|_| curve.at(k).copied()).filter(|p| p.p > 0.0)
     };
+    let drawn = |curve| (0..WIDTH).filter_map(move |column| Some((column, at(curve, column)?)));
     for (_, curve) in curves {
-        for column in 0..WIDTH {
-            if let Some(point) = at(curve, column) {
-                grid[line_of(point.high)..=line_of(point.low)]
-                    .iter_mut()
-                    .for_each(|line| line[column] = BAND);
-            }
+        for (column, point) in drawn(curve) {
+            grid[line_of(point.high)..=line_of(point.low)].iter_mut().for_each(|line| line[column] = BAND);
         }
     }
     for ((_, curve), mark) in curves.iter().zip(MARKS.into_iter().cycle()) {
-        for column in 0..WIDTH {
-            if let Some(point) = at(curve, column) {
-                grid[line_of(point.p)][column] = mark;
-            }
+        for (column, point) in drawn(curve) {
+            grid[line_of(point.p)][column] = mark;
         }
     }
 
@@ -115,7 +110,7 @@ mod tests {
         let cut = curve(&[(0, 1.0), (1, 0.2)], Some(10));
         let text = tails(&[("whole".into(), &whole), ("cut".into(), &cut)]);
         let count = |mark| text.matches(mark).count();
-        assert_eq!((count('●'), count('○')), (63 + 1, 32 + 1), "{text}");
+        assert_eq!((count('●'), count('○')), (63 + 1, 33 + 1), "{text}");
     }
 
     #[test]

@@ -5,12 +5,12 @@ use crate::args::{Global, ToursArgs, ToursFrom};
 use crate::output::{Output, facts, table};
 use crate::plot;
 use crate::watch::Watch;
-use anyhow::Context;
+use anyhow::{Context, ensure};
 use mclv::data::{Dataset, Labels, RealRows, Rows};
 use mclv::partition::{LogZ, mclv_from_tours};
 use mclv::tour::{
-    Ccdf, ClassTours, Contribution, End, Estimate, HiddenChain, TailFit, Tour, TourEngine, TourSettings,
-    Tours,
+    Ccdf, ClassTours, Contribution, End, Estimate, HiddenChain, StartedFrom, TailFit, Tour, TourEngine,
+    TourSettings, Tours,
 };
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
 use serde::Serialize;
@@ -87,6 +87,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     if let Some(path) = &args.pictures {
         check_output(path, args.force, &["png"], ".png").context("--pictures")?;
     }
+    ensure!(args.time_limit > 0.0, "--time-limit: no tour can be made in no time; give 1s or more, or none");
     let model = ModelFile::load(&args.model)?;
     let data =
         model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
@@ -164,7 +165,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
 impl Report {
     fn new(m: u16, rbm: &Rbm, data: &Dataset, drawn: &Drawn, tours: &Tours) -> anyhow::Result<Self> {
         let all = tours.as_slice();
-        let from_rows = tours.started_from() == mclv::tour::StartedFrom::Rows;
+        let from_rows = tours.started_from() == StartedFrom::Rows;
         let count = |is: &dyn Fn(&Tour) -> bool| all.iter().filter(|t| is(t)).count();
         let one_step = |t: &Tour| t.is_complete() && t.length == 1;
         let log_z = if from_rows { None } else { Some(mclv_from_tours(tours)?) };
@@ -353,7 +354,7 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
             let list = |lengths: &[u32]| -> String {
                 lengths.iter().map(u32::to_string).collect::<Vec<_>>().join(" ")
             };
-            let shown = format!("lengths {}; {}", list(&pictured.shortest), list(&pictured.longest));
+            let shown = format!("shortest {}, longest {}", list(&pictured.shortest), list(&pictured.longest));
             files.push((name, shown));
         }
     }

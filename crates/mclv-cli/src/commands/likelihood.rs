@@ -58,7 +58,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         let exact = log_z.guarantee == Guarantee::Exact;
         let mut header = vec!["split", "rows", "log-likelihood (nats)", "std. error"];
         if !exact {
-            header.extend(["of log Z", "95 % interval of log Z"]);
+            header.extend(["of log Z", "95 % interval (log Z)"]);
         }
         header.push("reconstruction (MSE)");
         if args.pseudo {

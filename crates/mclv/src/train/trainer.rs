@@ -29,6 +29,8 @@ use mclv_kernels::update::Decay;
 pub struct Trainer {
     settings: TrainSettings,
     weights: Option<Vec<f32>>,
+    /// Of all rows; 1 without weights.
+    mean_weight: f64,
     rbm: Rbm,
     stepper: Stepper,
     offsets: Offsets,
@@ -117,6 +119,9 @@ impl Trainer {
             update: 0,
             gradient: Moments::zeros(n_visible, n_hidden),
             gradient_norm: 0.0,
+            mean_weight: weights
+                .as_ref()
+                .map_or(1.0, |w| w.iter().map(|&w| f64::from(w)).sum::<f64>() / w.len() as f64),
             settings,
             weights,
             rbm,
@@ -258,8 +263,7 @@ impl Trainer {
     /// taken as equals would weigh their rows too little where weights are large.
     fn weight_share(&self, batch: &[usize]) -> f64 {
         let Some(weights) = &self.weights else { return 1.0 };
-        let mean = weights.iter().map(|&w| f64::from(w)).sum::<f64>() / weights.len() as f64;
-        batch.iter().map(|&r| f64::from(weights[r])).sum::<f64>() / (batch.len() as f64 * mean)
+        batch.iter().map(|&r| f64::from(weights[r])).sum::<f64>() / (batch.len() as f64 * self.mean_weight)
     }
 
     pub(crate) fn state(&self) -> TrainerState {

@@ -17,6 +17,7 @@ pub mod rng;
 pub mod sample;
 mod selftest;
 mod source;
+pub mod statistics;
 pub mod tour;
 pub mod train;
 

@@ -128,7 +128,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         let mut report = Report::new(m, &model.rbm, &data, &drawn, &tours)?;
         if args.pictures.is_some() {
             let columns = usize::from(args.columns);
-            let (shortest, longest) = extremes(tours.as_slice(), columns);
+            let (shortest, longest) = tours.extremes(columns);
             for numbers in [&shortest, &longest] {
                 let starts = start_images(&model.rbm, &drawn.set, &tours, rows, numbers)?;
                 let mut next = Vec::new();
@@ -269,20 +269,6 @@ fn by_label(labels: &Labels, drawn: &Drawn, tours: &Tours, from_rows: bool) -> V
     named.filter_map(|(label, tours)| Some(LabelTours { label: label.clone(), tours: tours? })).collect()
 }
 
-/// The numbers of the `n` shortest tours that returned, and of the `n` longest, at most one from each start.
-fn extremes(tours: &[Tour], n: usize) -> (Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = (0..tours.len()).collect();
-    // Stable: of tours of one length the first ones.
-    order.sort_by_key(|&t| tours[t].length);
-    let take = |numbers: &mut dyn Iterator<Item = usize>| {
-        let mut seen = std::collections::HashSet::new();
-        numbers.filter(|&t| seen.insert(tours[t].start)).take(n).collect()
-    };
-    let shortest = take(&mut order.iter().copied().filter(|&t| tours[t].is_complete()));
-    order.sort_by_key(|&t| std::cmp::Reverse(tours[t].length));
-    (shortest, take(&mut order.iter().copied()))
-}
-
 /// What tours began at: the row, or the mean of the visible layer given the hidden state.
 fn start_images(
     rbm: &Rbm,
@@ -381,19 +367,4 @@ fn label_table(reports: &[Report]) -> String {
     });
     let header = ["m", "label", "tours", "one step", "mean length", "over 100", "unfinished"];
     table(&header, &[0, 2, 3, 4, 5, 6], rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extremes_are_of_different_starts() {
-        let tour = |(start, length, end)| Tour { start, length, end };
-        let tours =
-            [(0, 1, End::OwnStart), (0, 1, End::OwnStart), (1, 9, End::Cut), (2, 3, End::Elsewhere(0))];
-        let tours: Vec<Tour> = tours.into_iter().map(tour).collect();
-        assert_eq!(extremes(&tours, 5), (vec![0, 3], vec![2, 3, 0]));
-        assert_eq!(extremes(&tours, 1), (vec![0], vec![2]));
-    }
 }

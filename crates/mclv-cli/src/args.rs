@@ -26,6 +26,7 @@ Examples:
   mclv logz model.safetensors                          exact log Z, or an estimate with its error bar
   mclv sample model.safetensors -o samples.png         what it has learnt
   mclv tours model.safetensors                         how its chain returns to the data, and log Z from that
+  mclv reproduce table2 --quick                        the paper's experiments
   mclv data list                                       the data sets known by name
   mclv selftest                                        is everything right on this machine?
 
@@ -72,6 +73,8 @@ pub(crate) enum Command {
     Transform(TransformArgs),
     /// Convert a model between file formats, which go by extension
     Convert(ConvertArgs),
+    /// Make the paper's tables and figures, and go beyond them
+    Reproduce(ReproduceArgs),
     /// Check the program on this machine: closed forms, enumeration, random numbers, kernels
     Selftest,
     /// Print a completion script for a shell
@@ -676,6 +679,48 @@ pub(crate) struct TransformArgs {
     /// Overwrite the file if it is there
     #[arg(short, long)]
     pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv reproduce                                       the experiments
+  mclv reproduce table2 --quick                        minutes: a tenth of the epochs, two seeds
+  mclv reproduce table2 --seeds 5                      five of the paper's ten seeds
+  mclv reproduce all -o results                        everything; hours
+  mclv reproduce digits --quick --data digits          seconds, on the built-in digits
+  mclv reproduce --render docs/reproduction --page docs/reproduction.md --check
+
+Runs are made side by side, one thread each, and kept in OUTPUT/runs by their settings: a finished one is never made
+again, whichever experiment asks for it, and an interrupted one goes on from its checkpoint. Each experiment leaves
+NAME.json, NAME.md, .csv files, and figures as .svg and .png. -v prints a line for each finished run.")]
+pub(crate) struct ReproduceArgs {
+    /// The experiment, or `all` [default: list them]
+    #[arg(value_name = "EXPERIMENT", conflicts_with = "render")]
+    pub(crate) experiment: Option<String>,
+    /// Seeds of each run, from --seed on [default: 10, as in the paper; with --quick: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) seeds: Option<u16>,
+    /// A tenth of the epochs and tours: shows that it works, not what the paper shows
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// The data: a name (see `mclv data list`) or a file
+    #[arg(long, default_value = "mnist", value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: String,
+    /// Starts of tours in training: `weighted`, or `fresh` as in the paper, which takes several times as long
+    #[arg(long, value_parser = named::<Starts>, default_value = "weighted", value_name = "HOW")]
+    pub(crate) starts: Starts,
+    /// Folder for results
+    #[arg(short, long, default_value = "reproduction", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
+    /// Make figures and --page files again from the reports in this folder, and run nothing
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) render: Option<PathBuf>,
+    /// With --render: a page with marks such as `<!-- table2 -->` … `<!-- end table2 -->`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "render")]
+    pub(crate) page: Vec<PathBuf>,
+    /// With --render: write nothing, fail if something is not up to date
+    #[arg(long, requires = "render")]
+    pub(crate) check: bool,
 }
 
 /// Height and width from `28x28`.

@@ -56,6 +56,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Sample(args) => commands::sample::run(args, &cli.global, &out),
         Command::Tours(args) => commands::tours::run(args, &cli.global, &out),
         Command::Transform(args) => commands::transform::run(args, &cli.global, &out),
+        Command::Reproduce(args) => commands::reproduce::run(args, &cli.global, &out),
         Command::Selftest => commands::selftest::run(&out),
         Command::Completions { shell } => commands::completions::run(*shell),
     }

@@ -1,0 +1,192 @@
+//! `mclv reproduce`: the paper's experiments, and better ones.
+
+use crate::args::{Global, ReproduceArgs};
+use crate::output::{Output, table};
+use crate::watch::Watch;
+use anyhow::{Context, bail, ensure};
+use mclv::progress::Progress;
+use mclv::{human_seconds, write_atomically};
+use mclv_reproduce::report::Report;
+use mclv_reproduce::schedule::Listener;
+use mclv_reproduce::{Experiment, Options, Store, page, write};
+use serde_json::json;
+use std::path::Path;
+
+/// Seeds of a quick run, if not said.
+const QUICK_SEEDS: u16 = 2;
+/// Seeds of the paper.
+const SEEDS: u16 = 10;
+
+pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
+    if let Some(folder) = &args.render {
+        return render(args, folder, out);
+    }
+    let Some(name) = &args.experiment else { return list(out) };
+    let experiments = match Experiment::by_name(name) {
+        Some(experiment) => vec![experiment],
+        None if name == "all" => Experiment::ALL.to_vec(),
+        None => {
+            let names: Vec<&str> = Experiment::ALL.iter().map(|e| e.name()).collect();
+            bail!("no experiment is called {name:?}; there are {} and all", names.join(", "))
+        }
+    };
+    let n_seeds = args.seeds.unwrap_or(if args.quick { QUICK_SEEDS } else { SEEDS });
+    let options = Options {
+        data: args.data.clone(),
+        seeds: (global.seed..).take(n_seeds.into()).collect(),
+        quick: args.quick,
+        starts: args.starts,
+    };
+    let store = Store::open(&args.output)?;
+    let mut written = Vec::new();
+    for experiment in experiments {
+        let live = Live(Watch::new(experiment.name(), "ms of work"));
+        let command = command(experiment, args, global, n_seeds);
+        let report =
+            experiment.run(&options, &command, &store, rayon::current_num_threads(), &live).with_context(
+                || format!("{}; what is done is kept, the same command goes on", experiment.name()),
+            )?;
+        drop(live);
+        let files = write::write(&report, &args.output)?;
+        written.push((report, files));
+    }
+    let json: Vec<_> = written
+        .iter()
+        .map(|(report, files)| json!({ "experiment": report.experiment, "quick": report.quick, "seeds": report.seeds,
+            "core_seconds": report.core_seconds, "tables": report.tables, "notes": report.notes, "folder": args.output,
+            "files": files }))
+        .collect();
+    out.print(&json, || written.iter().map(|(report, files)| text(report, files, &args.output)).collect())
+}
+
+/// The command that makes this again.
+fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seeds: u16) -> String {
+    let mut command = format!("mclv reproduce {} --seeds {n_seeds}", experiment.name());
+    if args.quick {
+        command.push_str(" --quick");
+    }
+    if args.data != "mnist" {
+        command.push_str(&format!(" --data {}", args.data));
+    }
+    if global.seed != 0 {
+        command.push_str(&format!(" --seed {}", global.seed));
+    }
+    if args.starts != mclv::gradient::Starts::Weighted {
+        command.push_str(" --starts fresh");
+    }
+    command
+}
+
+fn text(report: &Report, files: &[String], folder: &Path) -> String {
+    let mut text = format!("{}\n\n", report.title);
+    if report.quick {
+        text.push_str(
+            "Quick run: fewer epochs, seeds and tours than the paper; not to be compared with it.\n\n",
+        );
+    }
+    for part in &report.tables {
+        let header: Vec<&str> = part.columns.iter().map(|(name, _)| name.as_str()).collect();
+        let right: Vec<usize> = (1..header.len()).collect();
+        let rows = part.rows.iter().map(|row| {
+            row.iter().zip(&part.columns).map(|(cell, (_, digits))| write::cell_text(cell, *digits)).collect()
+        });
+        text.push_str(&format!("{}\n{}\n\n", part.title, table(&header, &right, rows)));
+    }
+    for note in &report.notes {
+        text.push_str(&format!("{note}\n"));
+    }
+    let time = human_seconds(report.core_seconds);
+    text.push_str(&format!(
+        "{} runs, {time} of one thread; wrote to {}: {}\n\n",
+        report.runs.len(),
+        folder.display(),
+        files.join(" ")
+    ));
+    text
+}
+
+fn list(out: &Output) -> anyhow::Result<()> {
+    let json: Vec<_> =
+        Experiment::ALL.iter().map(|e| json!({ "name": e.name(), "title": e.title() })).collect();
+    let rows = Experiment::ALL.iter().map(|e| vec![e.name().to_owned(), e.title().to_owned()]);
+    out.print(&json, || table(&["experiment", "what it shows"], &[], rows))
+}
+
+/// Make figures and pages again from reports, or see whether they are up to date.
+fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<()> {
+    let mut reports = Vec::new();
+    for experiment in Experiment::ALL {
+        if folder.join(format!("{}.json", experiment.name())).exists() {
+            reports.push(write::read(folder, experiment.name())?);
+        }
+    }
+    ensure!(!reports.is_empty(), "{} holds no report; make one with mclv reproduce", folder.display());
+    let mut files = Vec::new();
+    let mut stale = Vec::new();
+    for report in &reports {
+        for (name, bytes) in write::derived(report) {
+            let path = folder.join(name);
+            if std::fs::read(&path).ok().as_deref() != Some(&bytes[..]) {
+                stale.push((path, bytes));
+            }
+        }
+    }
+    for path in &args.page {
+        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let new = page::refresh(&old, path, folder, &link(path, folder)?)?;
+        if new != old {
+            stale.push((path.clone(), new.into_bytes()));
+        }
+    }
+    if args.check {
+        let names: Vec<String> = stale.iter().map(|(path, _)| path.display().to_string()).collect();
+        ensure!(
+            names.is_empty(),
+            "not what the results say: {}; make them again without --check",
+            names.join(", ")
+        );
+    }
+    for (path, bytes) in stale {
+        write_atomically(&path, &bytes)?;
+        files.push(path.display().to_string());
+    }
+    let json = json!({ "reports": reports.len(), "wrote": files });
+    out.print(&json, || match files.len() {
+        0 => format!("{} reports; all is up to date\n", reports.len()),
+        _ => format!("{} reports; wrote {}\n", reports.len(), files.join(" ")),
+    })
+}
+
+/// How a page calls a folder: both seen from where the command runs.
+fn link(page: &Path, folder: &Path) -> anyhow::Result<String> {
+    let parent = page.parent().unwrap_or(Path::new(""));
+    let inside = folder.strip_prefix(parent).with_context(|| {
+        format!(
+            "{} must lie beside or above {}, or its pictures cannot be found",
+            page.display(),
+            folder.display()
+        )
+    })?;
+    Ok(format!("{}/", inside.display()))
+}
+
+/// A bar, and a line for each finished run where nobody sees the bar.
+struct Live(Watch);
+
+impl Progress for Live {
+    fn report(&self, done: u64, total: u64) {
+        self.0.report(done, total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+impl Listener for Live {
+    fn finished(&self, name: &str, seconds: f64, done: usize, total: usize) {
+        let text = format!("{done} of {total}: {name}, {}", human_seconds(seconds));
+        tracing::info!("{text}");
+        self.0.say(text);
+    }
+}

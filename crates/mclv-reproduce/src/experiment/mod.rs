@@ -1,0 +1,241 @@
+//! The experiments: which tasks each needs, and what it makes of their results.
+
+mod beyond;
+mod ccdf;
+mod complexity;
+mod digits;
+mod inspection;
+mod learning_rates;
+mod partition;
+mod tables;
+mod true_gibbs;
+
+use crate::options::Options;
+use crate::report::{Pictures, Plot, Report, Table};
+use crate::schedule::{self, Listener};
+use crate::store::Store;
+use crate::task::{LikelihoodOf, Task};
+use crate::work::{Likelihoods, Trained};
+use mclv::train::RunInput;
+use mclv::{Result, partition as log_z};
+use std::collections::HashSet;
+
+/// An experiment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Experiment {
+    /// Likelihoods with 32 hidden units, one learning rate for all methods.
+    Table1,
+    /// Likelihoods with 25 hidden units, each method with its own learning rate.
+    Table2,
+    /// Tour lengths of models of different sizes.
+    CcdfHidden,
+    /// Tour lengths with stopping sets of different sizes.
+    CcdfStoppingSet,
+    /// Which digits give short and long tours.
+    Digits,
+    /// What short and long tours look like.
+    TourImages,
+    /// The partition function from tours, as they come in.
+    Partition,
+    /// Learning rates from 10⁻⁴ to 1.
+    LearningRates,
+    /// How chains over-sample long tours.
+    Inspection,
+    /// The cost of an epoch.
+    Complexity,
+    /// What the paper's mean-field chain hides.
+    TrueGibbs,
+    /// Better than the paper.
+    Beyond,
+}
+
+/// Tables, plots, pictures and notes.
+#[derive(Default)]
+struct Parts {
+    tables: Vec<Table>,
+    plots: Vec<Plot>,
+    pictures: Vec<Pictures>,
+    notes: Vec<String>,
+}
+
+impl Experiment {
+    /// All of them, in the order of their worth.
+    pub const ALL: [Self; 12] = [
+        Self::Table2,
+        Self::Table1,
+        Self::CcdfHidden,
+        Self::CcdfStoppingSet,
+        Self::Digits,
+        Self::TourImages,
+        Self::Partition,
+        Self::Inspection,
+        Self::TrueGibbs,
+        Self::Beyond,
+        Self::LearningRates,
+        Self::Complexity,
+    ];
+
+    /// Its name on the command line and in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Table1 => "table1",
+            Self::Table2 => "table2",
+            Self::CcdfHidden => "ccdf-hidden",
+            Self::CcdfStoppingSet => "ccdf-stopping-set",
+            Self::Digits => "digits",
+            Self::TourImages => "tour-images",
+            Self::Partition => "partition",
+            Self::LearningRates => "learning-rates",
+            Self::Inspection => "inspection",
+            Self::Complexity => "complexity",
+            Self::TrueGibbs => "true-gibbs",
+            Self::Beyond => "beyond",
+        }
+    }
+
+    /// The experiment of that name.
+    pub fn by_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|experiment| experiment.name() == name)
+    }
+
+    /// What it shows.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Table1 => "Log-likelihood with 32 hidden units, learning rate 0.1",
+            Self::Table2 => "Log-likelihood with 25 hidden units, each method with its learning rate",
+            Self::CcdfHidden => "Tour lengths for 16, 20, 32 and 64 hidden units",
+            Self::CcdfStoppingSet => "Tour lengths for stopping sets with 1, 4 and 7 states per row",
+            Self::Digits => "Short and long tours by digit",
+            Self::TourImages => "Pictures of short and long tours",
+            Self::Partition => "Z from tours against exact Z",
+            Self::LearningRates => "Learning rates from 0.0001 to 1 with 25 hidden units",
+            Self::Inspection => "How chains over-sample long tours",
+            Self::Complexity => "The cost of an epoch",
+            Self::TrueGibbs => "What the mean-field chain hides",
+            Self::Beyond => "Beyond the paper: the same budgets, each method at its best",
+        }
+    }
+
+    /// The tasks it needs, as far as they are known: some follow from the results of others.
+    fn tasks(self, options: &Options, store: &Store) -> Result<Vec<Task>> {
+        Ok(match self {
+            Self::Table1 => tables::tasks(&tables::ONE, options),
+            Self::Table2 => tables::tasks(&tables::TWO, options),
+            Self::CcdfHidden => ccdf::hidden_tasks(options),
+            Self::CcdfStoppingSet => ccdf::stopping_set_tasks(options),
+            Self::Digits | Self::TourImages => digits::tasks(options),
+            Self::Partition => partition::tasks(options),
+            Self::LearningRates => learning_rates::tasks(options),
+            Self::Inspection => inspection::tasks(options),
+            Self::Complexity => complexity::tasks(options),
+            Self::TrueGibbs => true_gibbs::tasks(options),
+            Self::Beyond => beyond::tasks(options, store)?,
+        })
+    }
+
+    fn parts(self, options: &Options, store: &Store) -> Result<Parts> {
+        match self {
+            Self::Table1 => tables::parts(&tables::ONE, options, store),
+            Self::Table2 => tables::parts(&tables::TWO, options, store),
+            Self::CcdfHidden => ccdf::hidden_parts(options, store),
+            Self::CcdfStoppingSet => ccdf::stopping_set_parts(options, store),
+            Self::Digits => digits::parts(options, store),
+            Self::TourImages => digits::picture_parts(options, store),
+            Self::Partition => partition::parts(options, store),
+            Self::LearningRates => learning_rates::parts(options, store),
+            Self::Inspection => inspection::parts(options, store),
+            Self::Complexity => complexity::parts(options, store),
+            Self::TrueGibbs => true_gibbs::parts(options, store),
+            Self::Beyond => beyond::parts(options, store),
+        }
+    }
+
+    /// Do what is not yet done of it, and report.
+    ///
+    /// # Errors
+    /// What a run ends with, or the listener's wish to stop: the same call goes on from there.
+    pub fn run(
+        self,
+        options: &Options,
+        command: &str,
+        store: &Store,
+        n_workers: usize,
+        listener: &dyn Listener,
+    ) -> Result<Report> {
+        let mut tasks = self.tasks(options, store)?;
+        loop {
+            schedule::run(&tasks, store, n_workers, listener)?;
+            // Results may call for more.
+            let more = self.tasks(options, store)?;
+            if more == tasks {
+                break;
+            }
+            tasks = more;
+        }
+        let parts = self.parts(options, store)?;
+        let mut seen = HashSet::new();
+        let mut runs = Vec::new();
+        for task in tasks.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten() {
+            if seen.insert(task.key()) {
+                runs.push(store.get(&task)?);
+            }
+        }
+        let mut notes = parts.notes;
+        if options.data != "mnist" {
+            notes.push(format!("On {} instead of MNIST: not the paper's numbers.", options.data));
+        }
+        // Runs are kept with their settings; what tables and figures are made from stands there already.
+        let core_seconds = runs.iter().map(|run| run.seconds).sum();
+        Ok(Report {
+            experiment: self.name().into(),
+            title: self.title().into(),
+            command: command.into(),
+            data: format!("{}, grey values", options.data),
+            seeds: options.seeds.clone(),
+            quick: options.quick,
+            core_seconds,
+            version: env!("CARGO_PKG_VERSION").into(),
+            tables: parts.tables,
+            plots: parts.plots,
+            pictures: parts.pictures,
+            notes,
+            runs: runs.into_iter().map(slim).collect(),
+        })
+    }
+}
+
+/// A record without what a report has elsewhere, or nobody needs twice.
+fn slim(mut record: crate::store::Record) -> crate::store::Record {
+    if let Some(result) = record.result.as_object_mut() {
+        for bulky in ["ccdf", "pictures", "running", "by_label"] {
+            result.remove(bulky);
+        }
+    }
+    record
+}
+
+/// Models up to this size are enumerated: about 20 seconds of one core for 784 visible units.
+fn is_enumerable(n_hidden: usize) -> bool {
+    log_z::nominal_seconds(784, n_hidden) <= log_z::nominal_seconds(784, 28)
+}
+
+fn likelihood(model: &RunInput, exact: bool) -> Task {
+    Task::Likelihood(LikelihoodOf { model: model.clone(), exact })
+}
+
+/// The likelihoods of a model: exact if that is there, else estimated. `None` if training diverged.
+fn likelihoods_of(model: &RunInput, store: &Store) -> Result<Option<Likelihoods>> {
+    let trained: Trained = store.get(&Task::Train(model.clone()))?.read()?;
+    if trained.diverged_in.is_some() {
+        return Ok(None);
+    }
+    let record = match store.find(&likelihood(model, true))? {
+        Some(record) => record,
+        None => store.get(&likelihood(model, false))?,
+    };
+    Ok(Some(record.read()?))
+}
+
+fn column(name: &str, digits: usize) -> (String, usize) {
+    (name.into(), digits)
+}

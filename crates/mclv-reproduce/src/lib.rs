@@ -1,0 +1,23 @@
+//! Make the experiments of the paper, and better ones: runs that are never made twice, tables, figures, pages.
+//!
+//! ```text
+//! Experiment ─→ Tasks ─ schedule ─→ Store (a file for each) ─→ Report ─ write ─→ JSON, Markdown, CSV, SVG, PNG
+//!                                                               └ page ─→ between the marks of a page
+//! ```
+#![forbid(unsafe_code)]
+
+mod experiment;
+mod options;
+pub mod page;
+mod published;
+pub mod report;
+pub mod schedule;
+mod store;
+mod task;
+pub mod work;
+pub mod write;
+
+pub use experiment::Experiment;
+pub use options::Options;
+pub use store::{Record, Store};
+pub use task::{InspectionOf, LikelihoodOf, Task, TimingOf, ToursFrom, ToursOf};

@@ -1,0 +1,216 @@
+//! Hold what an experiment found: tables, plots and pictures as data, with the runs behind them.
+//!
+//! A report is all that pages and figures are made from: they can be made again from its JSON alone.
+
+use crate::store::Record;
+use mclv::statistics::Summary;
+use serde::{Deserialize, Serialize};
+
+/// What an experiment found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Report {
+    /// Its name on the command line.
+    pub experiment: String,
+    /// What it shows.
+    pub title: String,
+    /// The command that makes it.
+    pub command: String,
+    /// The data.
+    pub data: String,
+    /// Seeds of its runs.
+    pub seeds: Vec<u64>,
+    /// Made with fewer epochs, seeds and tours than the paper: not to be compared with it.
+    pub quick: bool,
+    /// Seconds of one thread that all its runs took, beside whatever else ran on the machine.
+    pub core_seconds: f64,
+    /// The version of this program.
+    pub version: String,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Plots.
+    pub plots: Vec<Plot>,
+    /// Grids of pictures.
+    pub pictures: Vec<Pictures>,
+    /// What to know when reading them.
+    pub notes: Vec<String>,
+    /// The runs, with all settings.
+    pub runs: Vec<Record>,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// For file names; empty if the experiment has but one.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Names of the columns, and digits after the point.
+    pub columns: Vec<(String, usize)>,
+    /// The rows.
+    pub rows: Vec<Vec<Cell>>,
+}
+
+/// A cell of a table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Cell {
+    /// Several runs.
+    Summary(Summary),
+    /// One number.
+    Number(f64),
+    /// Words.
+    Text(String),
+    /// Nothing.
+    Missing,
+}
+
+impl From<f64> for Cell {
+    fn from(x: f64) -> Self {
+        if x.is_finite() { Self::Number(x) } else { Self::Missing }
+    }
+}
+
+impl From<usize> for Cell {
+    fn from(x: usize) -> Self {
+        Self::Number(x as f64)
+    }
+}
+
+impl From<&str> for Cell {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<String> for Cell {
+    fn from(text: String) -> Self {
+        Self::Text(text)
+    }
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(x: Option<T>) -> Self {
+        x.map_or(Self::Missing, Into::into)
+    }
+}
+
+impl From<Summary> for Cell {
+    fn from(summary: Summary) -> Self {
+        Self::Summary(summary)
+    }
+}
+
+/// An axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Axis {
+    /// What is along it.
+    pub label: String,
+    /// Whether it is logarithmic.
+    pub log: bool,
+    /// What stands at 0, 1, 2 …, if not numbers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub names: Vec<String>,
+}
+
+impl Axis {
+    /// An even axis.
+    pub fn linear(label: &str) -> Self {
+        Self { label: label.into(), log: false, names: Vec::new() }
+    }
+
+    /// An axis of things.
+    pub fn named(label: &str, names: Vec<String>) -> Self {
+        Self { names, ..Self::linear(label) }
+    }
+
+    /// A logarithmic axis.
+    pub fn log(label: &str) -> Self {
+        Self { log: true, ..Self::linear(label) }
+    }
+}
+
+/// Curves over common axes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plot {
+    /// For file names.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// Across.
+    pub x: Axis,
+    /// Up.
+    pub y: Axis,
+    /// The curves.
+    pub curves: Vec<Curve>,
+}
+
+/// A curve.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Curve {
+    /// Its name.
+    pub name: String,
+    /// The points `(x, y)`.
+    pub points: Vec<(f64, f64)>,
+    /// For each point the limits of a band, if there is one.
+    pub band: Vec<(f64, f64)>,
+    /// Whether it stands for a reference rather than a measurement.
+    pub dashed: bool,
+    /// How it is drawn.
+    pub mark: Mark,
+}
+
+/// How a curve is drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mark {
+    /// Points joined by lines.
+    Line,
+    /// A step function: it keeps its value until the next point.
+    Steps,
+    /// Bars from zero.
+    Bars,
+}
+
+impl Curve {
+    /// Points joined by lines.
+    pub fn new(name: impl Into<String>, points: Vec<(f64, f64)>) -> Self {
+        Self { name: name.into(), points, band: Vec::new(), dashed: false, mark: Mark::Line }
+    }
+
+    /// With a band.
+    pub fn with_band(self, band: Vec<(f64, f64)>) -> Self {
+        Self { band, ..self }
+    }
+
+    /// Drawn otherwise.
+    pub fn marked(self, mark: Mark) -> Self {
+        Self { mark, ..self }
+    }
+
+    /// As a reference.
+    pub fn dashed(self) -> Self {
+        Self { dashed: true, ..self }
+    }
+}
+
+/// Pictures in lines of the same length.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Pictures {
+    /// For file names.
+    pub name: String,
+    /// What it shows.
+    pub title: String,
+    /// What each line is.
+    pub names: Vec<String>,
+    /// Height and width of a picture.
+    pub shape: (usize, usize),
+    /// Values of each line in hexadecimal, two digits each.
+    pub lines: Vec<String>,
+}
+
+impl Report {
+    /// The file name of one of its parts, without extension.
+    pub fn file_name(&self, part: &str) -> String {
+        if part.is_empty() { self.experiment.clone() } else { format!("{}-{part}", self.experiment) }
+    }
+}

@@ -1,0 +1,140 @@
+//! Do tasks side by side, each on one thread, in an order in which none waits for what comes later.
+
+use crate::store::Store;
+use crate::task::Task;
+use crate::work;
+use mclv::progress::Progress;
+use mclv::{Error, Result};
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Condvar, Mutex};
+use std::time::Instant;
+
+/// Who is told how far the tasks have come. `report` hears thousandths of nominal seconds.
+pub trait Listener: Progress {
+    /// A task is finished; so are `done` of `total` that were not finished before.
+    fn finished(&self, name: &str, seconds: f64, done: usize, total: usize);
+}
+
+struct State {
+    waiting: Vec<Task>,
+    /// Keys of what is not finished.
+    open: HashSet<String>,
+    n_done: usize,
+    failed: Option<Error>,
+}
+
+/// Do all `tasks` that are not finished, and what they need, `n_workers` at a time.
+///
+/// Results do not depend on the number of workers. Training that was interrupted goes on from its checkpoint.
+///
+/// # Errors
+/// The first that a task ends with; those at work are then told to stop, and can be gone on with.
+pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
+    let mut seen = HashSet::new();
+    let mut waiting = Vec::new();
+    for task in tasks.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten() {
+        if seen.insert(task.key()) && store.find(&task)?.is_none() {
+            waiting.push(task);
+        }
+    }
+    let total = waiting.len();
+    let open = waiting.iter().map(Task::key).collect();
+    let all: f64 = waiting.iter().map(Task::nominal_seconds).sum();
+    let (mut alone, waiting): (Vec<Task>, Vec<Task>) = waiting.into_iter().partition(Task::is_alone);
+    let shares = Shares { all, done: Mutex::default(), stop: AtomicBool::new(false), listener };
+    let state = Mutex::new(State { waiting, open, n_done: 0, failed: None });
+    let changed = Condvar::new();
+    let sets = work::DataSets::default();
+    let work = || {
+        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
+        loop {
+            let mut now = state.lock().expect("no worker panics");
+            let task = loop {
+                if now.failed.is_some() || now.waiting.is_empty() {
+                    return;
+                }
+                let ready = |task: &Task| task.needs().is_none_or(|first| !now.open.contains(&first.key()));
+                match now.waiting.iter().position(ready) {
+                    Some(k) => break now.waiting.remove(k),
+                    // What is needed is being done by somebody else.
+                    None => now = changed.wait(now).expect("no worker panics"),
+                }
+            };
+            drop(now);
+            let begun = Instant::now();
+            let done = one.install(|| work::run(&task, store, &sets, &shares.of(&task)));
+            let kept = done.and_then(|(result, before)| {
+                store.put(&task, result, before + begun.elapsed().as_secs_f64())
+            });
+            let mut now = state.lock().expect("no worker panics");
+            match kept {
+                Ok(record) => {
+                    now.open.remove(&task.key());
+                    now.n_done += 1;
+                    shares.finish(&task);
+                    listener.finished(&record.name, record.seconds, now.n_done, total);
+                }
+                Err(error) => {
+                    shares.stop.store(true, Ordering::Relaxed);
+                    now.failed = now.failed.take().or(Some(error));
+                }
+            }
+            changed.notify_all();
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..n_workers.max(1) {
+            scope.spawn(work);
+        }
+    });
+    state.lock().expect("no worker panics").waiting.append(&mut alone);
+    if state.lock().expect("no worker panics").failed.is_none() {
+        std::thread::scope(|scope| scope.spawn(work).join().expect("no worker panics"));
+    }
+    state.into_inner().expect("no worker panics").failed.map_or(Ok(()), Err)
+}
+
+/// How much of everything is done.
+struct Shares<'a> {
+    all: f64,
+    /// Nominal seconds done of each task begun.
+    done: Mutex<HashMap<String, f64>>,
+    /// A task has failed: no use in going on with others.
+    stop: AtomicBool,
+    listener: &'a dyn Listener,
+}
+
+impl<'a> Shares<'a> {
+    fn of(&'a self, task: &Task) -> Share<'a> {
+        Share { shares: self, key: task.key(), nominal: task.nominal_seconds() }
+    }
+
+    fn finish(&self, task: &Task) {
+        self.note(task.key(), task.nominal_seconds());
+    }
+
+    fn note(&self, key: String, seconds: f64) {
+        let mut done = self.done.lock().expect("no worker panics");
+        done.insert(key, seconds);
+        let sum: f64 = done.values().sum();
+        self.listener.report((1000.0 * sum) as u64, (1000.0 * self.all) as u64);
+    }
+}
+
+/// One task's part of it.
+struct Share<'a> {
+    shares: &'a Shares<'a>,
+    key: String,
+    nominal: f64,
+}
+
+impl Progress for Share<'_> {
+    fn report(&self, done: u64, total: u64) {
+        self.shares.note(self.key.clone(), self.nominal * done as f64 / total.max(1) as f64);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.shares.stop.load(Ordering::Relaxed) || self.shares.listener.cancelled()
+    }
+}

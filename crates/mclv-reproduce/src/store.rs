@@ -1,0 +1,161 @@
+//! Keep results in a folder: a file for each task, written when it is finished and never computed again.
+//!
+//! ```text
+//! OUTPUT/runs/KEY.json      what was asked, and what came out
+//! OUTPUT/runs/KEY/          the run folder of a training: settings, metrics, model
+//! OUTPUT/NAME.json, .md …   the experiments made from them
+//! ```
+
+use crate::task::Task;
+use mclv::{Error, Result, write_atomically};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+/// A finished task.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Its name for people.
+    pub name: String,
+    /// The task.
+    pub task: Task,
+    /// What came out.
+    pub result: Value,
+    /// Seconds that it took on one thread, beside whatever else ran.
+    pub seconds: f64,
+    /// The version of this program.
+    pub version: String,
+}
+
+impl Record {
+    /// The result as what it is.
+    ///
+    /// # Errors
+    /// If the file holds something else.
+    pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        serde_json::from_value(self.result.clone())
+            .map_err(|e| Error::malformed(&self.name, format!("is not the result of such a task: {e}")))
+    }
+}
+
+/// A folder of results, held by one process at a time.
+pub struct Store {
+    folder: PathBuf,
+    _lock: File,
+}
+
+impl Store {
+    /// Open a folder, or make it.
+    ///
+    /// # Errors
+    /// If it cannot be made, or another process is at work in it.
+    pub fn open(folder: &Path) -> Result<Self> {
+        let runs = folder.join("runs");
+        std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
+        let path = runs.join(".lock");
+        let lock = File::create(&path).map_err(Error::io("create", &path))?;
+        if lock.try_lock().is_err() {
+            return Err(Error::InvalidSetting {
+                name: "output",
+                value: folder.display().to_string(),
+                cure: "another process is at work there: wait for it, or choose another folder",
+            });
+        }
+        Ok(Self { folder: folder.into(), _lock: lock })
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where the files of a task are: its record is this with `.json`.
+    pub fn path(&self, task: &Task) -> PathBuf {
+        self.folder.join("runs").join(task.key())
+    }
+
+    fn record_path(&self, task: &Task) -> PathBuf {
+        self.folder.join("runs").join(format!("{}.json", task.key()))
+    }
+
+    /// The record of a task, if it is finished.
+    ///
+    /// # Errors
+    /// If its file is damaged, or is that of another task.
+    pub fn find(&self, task: &Task) -> Result<Option<Record>> {
+        let path = self.record_path(task);
+        let text = match std::fs::read_to_string(&path) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
+            other => other.map_err(Error::io("read", &path))?,
+        };
+        let record: Record = serde_json::from_str(&text).map_err(|e| {
+            Error::malformed(&path, format!("is no result ({e}); delete it, and it is made again"))
+        })?;
+        if record.task != *task {
+            return Err(Error::malformed(
+                &path,
+                "holds the result of other settings than its name says; delete it, and it is made again",
+            ));
+        }
+        Ok(Some(record))
+    }
+
+    /// The record of a task that is finished.
+    ///
+    /// # Errors
+    /// If it is not.
+    pub fn get(&self, task: &Task) -> Result<Record> {
+        self.find(task)?.ok_or(Error::MissingState { what: "the result of a run that was to be made first" })
+    }
+
+    /// Keep a result.
+    ///
+    /// # Errors
+    /// If the file cannot be written.
+    pub fn put(&self, task: &Task, result: Value, seconds: f64) -> Result<Record> {
+        let record = Record {
+            name: task.name(),
+            task: task.clone(),
+            result,
+            seconds,
+            version: env!("CARGO_PKG_VERSION").into(),
+        };
+        let json = serde_json::to_string_pretty(&record).expect("records are plain JSON");
+        write_atomically(&self.record_path(task), json.as_bytes())?;
+        Ok(record)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use mclv::train::RunInput;
+
+    #[test]
+    fn results_are_found_again_and_checked() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let task = Task::Train(RunInput::default());
+        assert!(store.find(&task).unwrap().is_none() && store.get(&task).is_err());
+        let record = store.put(&task, Value::from(7), 1.5).unwrap();
+        assert_eq!(store.find(&task).unwrap(), Some(record.clone()));
+        assert_eq!(record.read::<u8>().unwrap(), 7);
+        let mut other = RunInput::default();
+        other.train.seed = 3;
+        let other = Task::Train(other);
+        std::fs::copy(store.record_path(&task), store.record_path(&other)).unwrap();
+        assert!(store.find(&other).unwrap_err().to_string().contains("other settings"));
+        std::fs::write(store.record_path(&task), "{").unwrap();
+        assert!(store.find(&task).unwrap_err().to_string().contains("made again"));
+    }
+
+    #[test]
+    fn one_process_at_a_time() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = Store::open(folder.path()).unwrap();
+        assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("another process")));
+        drop(first);
+        assert!(Store::open(folder.path()).is_ok());
+    }
+}

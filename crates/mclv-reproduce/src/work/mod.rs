@@ -1,0 +1,98 @@
+//! Do one task: a file for each kind.
+
+mod inspection;
+mod likelihood;
+mod timing;
+mod tours;
+mod train;
+
+pub use inspection::{Inspected, Inspection};
+pub use likelihood::Likelihoods;
+pub use timing::Timed;
+pub use tours::{LabelTours, Pictured, RunningZ, Toured};
+pub use train::{CurvePoint, Trained};
+
+use crate::store::Store;
+use crate::task::Task;
+use mclv::data::{self, DataSpec, Dataset, Split};
+use mclv::progress::Progress;
+use mclv::train::RunInput;
+use mclv::{Error, ModelFile, Rbm, Result};
+use serde_json::Value;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+
+/// Data, loaded once.
+#[derive(Default)]
+pub(crate) struct DataSets(Mutex<HashMap<String, Arc<Dataset>>>);
+
+impl DataSets {
+    /// A part of a run's data.
+    pub(crate) fn load(
+        &self,
+        input: &RunInput,
+        split: Split,
+        progress: &dyn Progress,
+    ) -> Result<Arc<Dataset>> {
+        let spec = DataSpec { split, ..input.data.clone() };
+        let mut sets = self.0.lock().expect("no worker panics");
+        let key = format!("{spec:?}");
+        if let Some(set) = sets.get(&key) {
+            return Ok(Arc::clone(set));
+        }
+        let set = Arc::new(data::load(&spec, &NoReport(progress))?);
+        sets.insert(key, Arc::clone(&set));
+        Ok(set)
+    }
+}
+
+/// Do a task. Returns its result, and the seconds that were spent on it before an interruption.
+pub(crate) fn run(
+    task: &Task,
+    store: &Store,
+    sets: &DataSets,
+    progress: &dyn Progress,
+) -> Result<(Value, f64)> {
+    let json = |result: Result<Value, serde_json::Error>| result.expect("results are plain JSON");
+    Ok(match task {
+        Task::Train(input) => {
+            let (trained, before) = train::run(input, &store.path(task), progress)?;
+            (json(serde_json::to_value(trained)), before)
+        }
+        Task::Likelihood(of) => {
+            let rbm = model(&of.model, store)?;
+            let known = store.get(&Task::Train(of.model.clone()))?.read::<Trained>()?.log_z;
+            (json(serde_json::to_value(likelihood::run(of, &rbm, known.as_ref(), sets, progress)?)), 0.0)
+        }
+        Task::Tours(of) => {
+            let rbm = model(&of.model, store)?;
+            (json(serde_json::to_value(tours::run(of, &rbm, sets, progress)?)), 0.0)
+        }
+        Task::Inspection(of) => {
+            let rbm = model(&of.model, store)?;
+            (json(serde_json::to_value(inspection::run(of, &rbm, sets, progress)?)), 0.0)
+        }
+        Task::Timing(of) => (json(serde_json::to_value(timing::run(of, sets, progress)?)), 0.0),
+    })
+}
+
+/// The model that a training ended with.
+fn model(input: &RunInput, store: &Store) -> Result<Rbm> {
+    Ok(ModelFile::load(store.path(&Task::Train(input.clone())).join("model.safetensors"))?.rbm)
+}
+
+/// Passes on the wish to stop and nothing else.
+struct NoReport<'a>(&'a dyn Progress);
+
+impl Progress for NoReport<'_> {
+    fn report(&self, _done: u64, _total: u64) {}
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+/// Stop if that is wished.
+fn check_cancelled(progress: &dyn Progress) -> Result<()> {
+    if progress.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+}

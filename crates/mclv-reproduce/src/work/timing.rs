@@ -1,0 +1,40 @@
+//! Measure the time of an epoch of training, without evaluations.
+
+use super::{DataSets, NoReport};
+use crate::task::TimingOf;
+use mclv::Result;
+use mclv::data::Split;
+use mclv::progress::Progress;
+use mclv::train::Trainer;
+use serde::{Deserialize, Serialize};
+use std::time::Instant;
+
+/// The time of an epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Timed {
+    /// Seconds of the fastest epoch, on one thread.
+    pub seconds: f64,
+    /// Updates in it.
+    pub n_updates: usize,
+    /// Rows in it.
+    pub n_rows: usize,
+}
+
+pub(super) fn run(of: &TimingOf, sets: &DataSets, progress: &dyn Progress) -> Result<Timed> {
+    let data = sets.load(&of.model, Split::Train, progress)?;
+    let n_rows = if of.n_rows == 0 { data.n_rows() } else { of.n_rows.min(data.n_rows()) };
+    let rows = data.rows.select(&(0..n_rows).collect::<Vec<_>>());
+    let mut trainer = Trainer::new(of.model.train.clone(), &rows, None)?;
+    let (mut best, total) = (f64::INFINITY, of.n_before + of.n_timed);
+    for epoch in 0..total {
+        let begun = Instant::now();
+        trainer.epoch(&rows, &NoReport(progress))?;
+        if epoch >= of.n_before {
+            best = best.min(begun.elapsed().as_secs_f64());
+        }
+        progress.report(epoch as u64 + 1, total as u64);
+    }
+    let batch = of.model.train.batch_size;
+    let n_updates = if of.model.train.drop_last { n_rows / batch } else { n_rows.div_ceil(batch) };
+    Ok(Timed { seconds: best, n_updates, n_rows })
+}

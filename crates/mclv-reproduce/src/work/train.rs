@@ -1,0 +1,106 @@
+//! Train a model in its run folder, or go on where that stopped.
+
+use mclv::gradient::TourInfo;
+use mclv::partition::LogZ;
+use mclv::progress::Progress;
+use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunInput, Warning};
+use mclv::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// What became of a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Trained {
+    /// The epoch in which a parameter became NaN or absurd; the model is that of the epoch before.
+    pub diverged_in: Option<usize>,
+    /// Epochs with an evaluation.
+    pub curve: Vec<CurvePoint>,
+    /// What happened to tours in the first epoch that had some, and in the last.
+    pub tours: Option<(TourInfo, TourInfo)>,
+    /// The last `log Z`.
+    pub log_z: Option<LogZ>,
+}
+
+/// An evaluation in the course of training.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CurvePoint {
+    /// Epochs done.
+    pub epoch: usize,
+    /// Mean log-likelihood of 5,000 training rows (in the end of all).
+    pub train: f64,
+    /// Mean log-likelihood of the validation rows.
+    pub validation: Option<f64>,
+    /// Standard error from `log Z`.
+    pub std_err: f64,
+}
+
+/// Train; returns also the seconds of earlier sittings.
+pub(super) fn run(input: &RunInput, folder: &Path, progress: &dyn Progress) -> Result<(Trained, f64)> {
+    let quiet = super::NoReport(progress);
+    let is_begun = folder.join("config.toml").exists();
+    let mut run =
+        if is_begun { Run::resume(folder, &quiet)? } else { Run::create(folder, input.clone(), &quiet)? };
+    if run.input() != input {
+        return Err(Error::malformed(
+            folder,
+            "holds a run with other settings than its name says; delete it, and it is made again",
+        ));
+    }
+    let before = read_metrics(folder)?.last().map_or(0.0, |m| m.seconds);
+    // One every minute: an interruption costs no more.
+    let checkpoints = Checkpoints { every_epochs: usize::MAX, every_minutes: 1.0 };
+    let diverged_in = match run.go(checkpoints, &Listening(progress))? {
+        Outcome::Interrupted { .. } => return Err(Error::Cancelled),
+        Outcome::Finished { .. } => None,
+        Outcome::Diverged(Warning::Diverged { epoch, .. }) => Some(epoch),
+        Outcome::Diverged(_) => Some(0),
+    };
+    let metrics = read_metrics(folder)?;
+    let point = |m: &Metrics| {
+        Some(CurvePoint {
+            epoch: m.epoch,
+            train: m.train_log_likelihood?,
+            validation: m.validation_log_likelihood,
+            std_err: m.log_z.as_ref()?.std_err,
+        })
+    };
+    let mut tours = metrics.iter().filter_map(|m| m.tours.clone());
+    let first = tours.next();
+    let trained = Trained {
+        diverged_in,
+        curve: metrics.iter().filter_map(point).collect(),
+        tours: first.map(|first| (first.clone(), tours.last().unwrap_or(first))),
+        log_z: metrics.last().and_then(|m| m.log_z.clone()),
+    };
+    // The model is there; nobody will go on from here.
+    let checkpoints = folder.join("checkpoints");
+    std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
+    Ok((trained, before))
+}
+
+fn read_metrics(folder: &Path) -> Result<Vec<Metrics>> {
+    let path = folder.join("metrics.jsonl");
+    let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+    let parse = |line: &str| {
+        serde_json::from_str(line).map_err(|e| Error::malformed(&path, format!("is no file of metrics: {e}")))
+    };
+    text.lines().map(parse).collect()
+}
+
+/// Evaluations and warnings end up in the results.
+struct Listening<'a>(&'a dyn Progress);
+
+impl Progress for Listening<'_> {
+    fn report(&self, done: u64, total: u64) {
+        self.0.report(done, total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+}
+
+impl Listener for Listening<'_> {
+    fn epoch(&self, _metrics: &Metrics) {}
+    fn warning(&self, _warning: &Warning) {}
+}

@@ -2,7 +2,7 @@
 
 use crate::report::{Axis, Cell, Curve, Mark, Pictures, Plot, Report, Table};
 use mclv::{Error, Result, human_seconds, write_atomically};
-use mclv_report::figure::{self, Figure, PictureGrid, Point, Series, Theme};
+use mclv_report::figure::{self, Drawing, Figure, PictureGrid, Point, Series, Theme};
 use std::path::Path;
 
 /// Pixels of a PNG for each of the SVG's.

@@ -9,16 +9,16 @@
 //!
 //! Unit `i` with input `x` is 1 with probability `σ(x)`. The *unlikely* value, of probability
 //! `q = 1/(1 + e^|x|)`, is chosen if `u·(1 + e^|x|) < 1` for the unit's uniform `u`, of which 16 bits are drawn
-//! (see [`rng`](crate::rng) for which): they tell on which side of `q` the number lies unless `q` falls among the
-//! numbers that begin with them, one time in 65,536. Then, and only then, 32 more are drawn. A tail probability `q`
-//! so comes out with an error of at most `2⁻⁴⁹ + 2⁻²²·q`; below 2⁻⁴⁹ it is 0. A NaN input gives a bit like any
-//! other: look for NaN in the parameters, not here.
+//! (see [`rng`](crate::rng) for which). With a rough exponential they tell on which side of `q` the number lies,
+//! unless it is too close: about once in 10,000 times. Then, and only then, 32 more are drawn and the exponential is
+//! taken with care. A tail probability `q` so comes out with an error of at most `2⁻⁴⁹ + 2⁻²²·q`; below 2⁻⁴⁹ it
+//! is 0. A NaN input gives a bit like any other: look for NaN in the parameters, not here.
 
 use crate::Isa;
 use crate::arch::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use crate::bits::words_for;
 use crate::isa::kernels;
-use crate::math::{exp_normal, sigmoid, softplus};
+use crate::math::{exp_normal, rough_exp, sigmoid, softplus};
 use crate::rng::{Draws, MULTIPLIERS, N_ROUNDS, WEYL};
 use crate::tiles::{CELL, Cell, Segment, TILE, Tiles};
 
@@ -141,6 +141,30 @@ enum ListKind {
     Dense,
 }
 
+/// The [`Scratch`] of a thread, given back at the end. Whoever asks before that gets a new one.
+#[derive(Debug)]
+pub struct ThreadScratch(Scratch);
+
+impl std::ops::Deref for ThreadScratch {
+    type Target = Scratch;
+
+    fn deref(&self) -> &Scratch {
+        &self.0
+    }
+}
+
+impl std::ops::DerefMut for ThreadScratch {
+    fn deref_mut(&mut self) -> &mut Scratch {
+        &mut self.0
+    }
+}
+
+impl Drop for ThreadScratch {
+    fn drop(&mut self) {
+        SPARE.set(std::mem::take(&mut self.0));
+    }
+}
+
 /// One state, as the kernels add it up.
 #[derive(Clone, Copy)]
 enum List<'a> {
@@ -149,7 +173,16 @@ enum List<'a> {
     Dense(&'a [f32]),
 }
 
+thread_local! {
+    static SPARE: std::cell::Cell<Scratch> = std::cell::Cell::default();
+}
+
 impl Scratch {
+    /// This thread's own: what one call has made room for serves the next.
+    pub fn of_thread() -> ThreadScratch {
+        ThreadScratch(SPARE.take())
+    }
+
     /// List states of `n_units` units that `n_out` sums are to be made of.
     #[inline(always)]
     fn list<S: Simd>(&mut self, states: States<'_>, n_units: usize, n_out: usize) {
@@ -314,15 +347,24 @@ fn transpose_bits(words: &[u64], n_rows: usize, n_bits: usize) -> Vec<u64> {
 
 /// Transpose 64 × 64 bits in place by swapping ever smaller off-diagonal blocks.
 fn transpose_64(block: &mut [u64; 64]) {
-    let (mut half, mut mask) = (32, 0x0000_0000_ffff_ffff_u64);
-    while half > 0 {
-        for k in (0..64).filter(|k| k & half == 0) {
-            let swap = (block[k] >> half ^ block[k + half]) & mask;
-            block[k] ^= swap << half;
-            block[k + half] ^= swap;
+    swap_blocks::<32>(block, 0x0000_0000_ffff_ffff);
+    swap_blocks::<16>(block, 0x0000_ffff_0000_ffff);
+    swap_blocks::<8>(block, 0x00ff_00ff_00ff_00ff);
+    swap_blocks::<4>(block, 0x0f0f_0f0f_0f0f_0f0f);
+    swap_blocks::<2>(block, 0x3333_3333_3333_3333);
+    swap_blocks::<1>(block, 0x5555_5555_5555_5555);
+}
+
+/// Swap the off-diagonal quarters of all blocks of `2·HALF` on the diagonal. Plain loops over halves: they become vectors.
+#[inline(always)]
+fn swap_blocks<const HALF: usize>(block: &mut [u64; 64], mask: u64) {
+    for pair in block.chunks_exact_mut(2 * HALF) {
+        let (above, below) = pair.split_at_mut(HALF);
+        for (a, b) in above.iter_mut().zip(below) {
+            let swap = (*a >> HALF ^ *b) & mask;
+            *a ^= swap << HALF;
+            *b ^= swap;
         }
-        half /= 2;
-        mask ^= mask << half;
     }
 }
 
@@ -491,9 +533,11 @@ impl TileDraws {
 
 #[inline(always)]
 fn store_blocks<S: Simd, const G: usize>(blocks: [[S::U64; 4]; G], words: &mut [[u32; CELL]]) {
-    for (k, words) in blocks.iter().zip(words.chunks_exact_mut(2)) {
-        S::store_low_halves(k[0], k[1], &mut words[0]);
-        S::store_low_halves(k[2], k[3], &mut words[1]);
+    let (words, _) = words.as_chunks_mut::<2>();
+    let words: &mut [[[u32; CELL]; 2]; G] = words.first_chunk_mut().expect("room for all");
+    for g in 0..G {
+        S::store_low_halves(blocks[g][0], blocks[g][1], &mut words[g][0]);
+        S::store_low_halves(blocks[g][2], blocks[g][3], &mut words[g][1]);
     }
 }
 
@@ -528,30 +572,27 @@ fn bernoulli_pair<S: Simd, const V: usize>(
     words: &[[u32; CELL]],
     open: &mut S::F32,
 ) {
-    let u = S::uniforms(&words[pair]);
+    let k = S::halves(&words[pair]);
     let c = 2 * pair;
-    x[c] = bernoulli_cell::<S>(x[c], u[0], open);
+    x[c] = bernoulli_cell::<S>(x[c], k[0], open);
     if c + 1 < V {
-        x[c + 1] = bernoulli_cell::<S>(x[c + 1], u[1], open);
+        x[c + 1] = bernoulli_cell::<S>(x[c + 1], k[1], open);
     }
 }
 
 #[inline(always)]
-fn bernoulli_cell<S: Simd>(x: S::F32, u: S::F32, open: &mut S::F32) -> S::F32 {
-    let (one, width) = (S::F32::splat(1.0), S::F32::splat(U16_STEP));
-    let e = exp_normal(x.abs().min(S::F32::splat(INPUT_LIMIT)));
-    // u is the least of the numbers that begin with the 16 bits, and `width` more is beyond the largest.
-    let least = u.mul_add(e, u);
-    let unlikely = least.lt(one);
-    *open = open.or(unlikely.and(one.lt(width.mul_add(e, width).add(least))));
+fn bernoulli_cell<S: Simd>(x: S::F32, k: S::F32, open: &mut S::F32) -> S::F32 {
+    let splat = S::F32::splat;
+    let s = rough_exp(x.abs().min(splat(INPUT_LIMIT))).add(splat(1.0));
+    // 2¹⁶ u lies between k and k + 1; s is off by less than 2⁻¹³ of itself.
+    let least = k.mul(s);
+    let unlikely = least.lt(splat(65_536.0 + 8.0));
+    *open = open.or(unlikely.and(splat(65_536.0 - 8.0).lt(least.add(s))));
     x.xor(unlikely)
 }
 
 /// Beyond this the unlikely value has probability 0 in any case; its exponential is still finite.
 const INPUT_LIMIT: f32 = 80.0;
-
-/// Spacing of uniform numbers of 16 bits.
-const U16_STEP: f32 = 1.0 / 65536.0;
 
 /// Blocks from this one on decide what 16 bits left open.
 const OPEN_BLOCK: u32 = 1 << 31;
@@ -568,7 +609,7 @@ fn flips<S: Simd, const V: usize>(
     let mut flips = 0;
     for (c, &x) in x.iter().enumerate() {
         let mut open = S::F32::splat(0.0);
-        bernoulli_cell::<S>(x, S::uniforms(&words[c / 2])[c % 2], &mut open);
+        bernoulli_cell::<S>(x, S::halves(&words[c / 2])[c % 2], &mut open);
         let mut e = [0.0; CELL];
         exp_normal(x.abs().min(S::F32::splat(INPUT_LIMIT))).store(&mut e);
         for lane in (0..CELL).filter(|lane| open.sign_mask() >> lane & 1 == 1) {

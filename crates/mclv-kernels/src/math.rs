@@ -4,7 +4,7 @@
 //! in `f64` (against the standard library, itself good to about one). Overflow gives ∞, underflow is gradual,
 //! NaN gives NaN. No function branches on its data.
 
-use crate::arch::{Lanes, Scalar, Simd};
+use crate::arch::{F32Lanes, Lanes, Scalar, Simd};
 use crate::isa::kernels;
 
 /// `c₀ + c₁x + c₂x² + …` by Horner's rule.
@@ -30,6 +30,19 @@ fn exp_parts<L: Lanes>(x: L) -> (L, L) {
 pub(crate) fn exp_normal<L: Lanes>(x: L) -> L {
     let (p, n) = exp_parts(x);
     p.mul(n.pow2())
+}
+
+/// `eˣ` for `0 ≤ x ≤ 80`, with a relative error of at most 8·10⁻⁵, in half the time.
+#[inline(always)]
+pub(crate) fn rough_exp<L: F32Lanes>(x: L) -> L {
+    let (log2_e, shift) = (L::splat(std::f32::consts::LOG2_E), L::splat(12_582_912.0));
+    // Adding 1.5·2²³ leaves the integer nearest to `x log₂ e` in the lowest bits.
+    let integer = x.mul_add(log2_e, shift);
+    let f = x.mul_add(log2_e, shift.sub(integer));
+    // 2^f on |f| ≤ ½ by a minimax cubic.
+    let p = L::splat(0.055_171_683).mul_add(f, L::splat(0.242_611_15));
+    let p = p.mul_add(f, L::splat(0.693_260_97)).mul_add(f, L::splat(0.999_928_06));
+    p.shift_exponent(integer)
 }
 
 /// `eˣ`, overflowing to ∞ and underflowing gradually to 0.
@@ -174,6 +187,15 @@ mod tests {
         0.0, -0.0, 1e-300, -1e-30, 1.0, -1.0, 87.3, 88.8, -87.4, -103.5, 709.5, 710.0, -708.0, -745.5, 1e9,
         -1e9,
     ];
+
+    #[test]
+    fn the_rough_exponential_is_as_good_as_it_says() {
+        let worst = (0..=800_000)
+            .map(|k| k as f32 * 1e-4)
+            .map(|x| (f64::from(rough_exp([x; 8])[0]) / f64::from(x).exp() - 1.0).abs())
+            .fold(0.0, f64::max);
+        assert!(worst < 8e-5, "{worst:e}");
+    }
 
     #[test]
     fn errors_are_within_two_ulp_everywhere() {

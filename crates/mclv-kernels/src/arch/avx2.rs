@@ -89,6 +89,10 @@ impl F32Lanes for __m256 {
         fn and(self: Self, other: Self) -> Self { _mm256_and_ps(self, other) }
         fn or(self: Self, other: Self) -> Self { _mm256_or_ps(self, other) }
         fn xor(self: Self, other: Self) -> Self { _mm256_xor_ps(self, other) }
+        fn shift_exponent(self: Self, integer: Self) -> Self {
+            let n = _mm256_slli_epi32::<23>(_mm256_castps_si256(integer));
+            _mm256_castsi256_ps(_mm256_add_epi32(_mm256_castps_si256(self), n))
+        }
         fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_ps(self) as u32) }
         fn sign_masks(x: [Self; 4]) -> u64 {
             // Saturation keeps signs; packing works on each half of a register, which the permutation undoes.
@@ -178,12 +182,10 @@ impl Simd for Avx2 {
             let k = _mm256_blend_epi32::<0b1010_1010>(even, _mm256_slli_epi64::<32>(odd));
             _mm256_storeu_si256(to.as_mut_ptr().cast(), k);
         }
-        fn uniforms(from: &[u32; 8]) -> [__m256; 2] {
+        fn halves(from: &[u32; 8]) -> [__m256; 2] {
             let k = _mm256_loadu_si256(from.as_ptr().cast());
-            let step = _mm256_set1_ps(1.0 / 65536.0);
-            let low = _mm256_cvtepi32_ps(_mm256_and_si256(k, _mm256_set1_epi32(0xffff)));
-            let high = _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(k));
-            [_mm256_mul_ps(low, step), _mm256_mul_ps(high, step)]
+            let low = _mm256_and_si256(k, _mm256_set1_epi32(0xffff));
+            [_mm256_cvtepi32_ps(low), _mm256_cvtepi32_ps(_mm256_srli_epi32::<16>(k))]
         }
     }
 }
@@ -214,8 +216,8 @@ impl Simd for Avx512 {
     }
 
     #[inline(always)]
-    fn uniforms(from: &[u32; 8]) -> [__m256; 2] {
-        Avx2::uniforms(from)
+    fn halves(from: &[u32; 8]) -> [__m256; 2] {
+        Avx2::halves(from)
     }
 
     #[inline(always)]

@@ -124,6 +124,8 @@ pub(crate) trait F32Lanes: Lanes<Scalar = f32, Array = [f32; 8]> {
     fn or(self, other: Self) -> Self;
     /// Bitwise.
     fn xor(self, other: Self) -> Self;
+    /// `self · 2ⁿ`, both factors and the product normal, with `n` in the lowest bits of `integer`.
+    fn shift_exponent(self, integer: Self) -> Self;
     /// Bit `l` is the sign bit of lane `l`.
     fn sign_mask(self) -> u64;
     /// The sign masks of four registers, one after the other.
@@ -164,8 +166,8 @@ pub(crate) trait Simd: Copy {
     /// Store the low halves of the lanes, alternately of `even` and of `odd`.
     fn store_low_halves(even: Self::U64, odd: Self::U64, to: &mut [u32; 8]);
 
-    /// Sixteen multiples of 2⁻¹⁶ in [0, 1): from the low halves of eight numbers, then from their high halves.
-    fn uniforms(from: &[u32; 8]) -> [Self::F32; 2];
+    /// The low halves of eight numbers, then their high halves.
+    fn halves(from: &[u32; 8]) -> [Self::F32; 2];
 
     /// The mantissas, in [1, 2), of positive normal numbers; their exponents, biased, are added to `total` as integers.
     fn take_exponent(x: Self::F32, total: &mut Self::F32) -> Self::F32;

@@ -104,6 +104,10 @@ impl F32Lanes for [f32; 8] {
         bitwise(self, other, |x, y| x ^ y)
     }
     #[inline(always)]
+    fn shift_exponent(self, integer: Self) -> Self {
+        bitwise(self, integer, |x, n| x.wrapping_add(n << 23))
+    }
+    #[inline(always)]
     fn sign_mask(self) -> u64 {
         (0..8).fold(0, |mask, l| mask | u64::from(self[l].is_sign_negative()) << l)
     }
@@ -173,7 +177,7 @@ impl Simd for Portable {
     }
 
     #[inline(always)]
-    fn uniforms(from: &[u32; 8]) -> [[f32; 8]; 2] {
-        [from.map(|k| (k & 0xffff) as f32 / 65536.0), from.map(|k| (k >> 16) as f32 / 65536.0)]
+    fn halves(from: &[u32; 8]) -> [[f32; 8]; 2] {
+        [from.map(|k| (k & 0xffff) as f32), from.map(|k| (k >> 16) as f32)]
     }
 }

@@ -21,7 +21,7 @@ impl Cd {
 
 impl NegativePhase for Cd {
     fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
-        let both = (0..update.n_blocks()).into_par_iter().map_init(Scratch::default, |scratch, b| {
+        let both = (0..update.n_blocks()).into_par_iter().map_init(Scratch::of_thread, |scratch, b| {
             let (positive, mut h) = update.positive_and_hidden(b, scratch);
             let draws = |r: usize, t: u32| update.step.chain_draws(self.k, b * BLOCK + r, t);
             let n_rows = update.block_rows(b).len();

@@ -49,7 +49,7 @@ impl NegativePhase for ExactPhase {
             let blocks: Vec<PairBlock> = (first..end)
                 .into_par_iter()
                 .step_by(STATES_PER_BLOCK)
-                .map_init(Scratch::default, |scratch, at| {
+                .map_init(Scratch::of_thread, |scratch, at| {
                     let n = STATES_PER_BLOCK.min(end - at);
                     let bits = states.rows(at, n);
                     let p = &p[at..at + n];

@@ -329,7 +329,7 @@ fn tour_block(
     let mut info = TourInfo { n_started: starts.len() as u64, ..TourInfo::default() };
     let mut active: Vec<usize> = (0..starts.len()).collect();
     let mut completed = vec![false; starts.len()];
-    let mut scratch = Scratch::default();
+    let mut scratch = Scratch::of_thread();
     for k in 1..=settings.k.limit() {
         if active.is_empty() {
             break;
@@ -378,7 +378,7 @@ fn run_on(
     let mut returned = vec![false; length.len()];
     let mut info = TourInfo::default();
     let mut pairs = Pairs::new(settings);
-    let mut scratch = Scratch::default();
+    let mut scratch = Scratch::of_thread();
     for k in 0..steps {
         // Three half-steps each: v, h, restart.
         let at = 3 * (step.update * steps + k);

@@ -64,7 +64,7 @@ impl PairBlock {
         let mut v_sums = Tiles::zeros(n_visible, 1);
         let column = Tiles::from_rows(weights.len(), 1, weights);
         let mut pieces = v_sums.segments_mut(n_visible);
-        accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::default(), &mut pieces);
+        accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::of_thread(), &mut pieces);
         Self {
             v_sums: v_sums.to_rows(),
             h_sums: h.column_sums(),
@@ -165,9 +165,9 @@ impl Moments {
         let mut segments = self.w.row_blocks_mut(TILE_UNITS);
         let corrections: Vec<_> = if parallel {
             let pieces = segments.par_chunks_mut(n_tiles).zip(self.b.par_chunks_mut(TILE_UNITS));
-            pieces.zip(beside).map_init(Scratch::default, work).collect()
+            pieces.zip(beside).map_init(Scratch::of_thread, |scratch, piece| work(scratch, piece)).collect()
         } else {
-            let mut scratch = Scratch::default();
+            let mut scratch = Scratch::of_thread();
             let pieces = segments.chunks_mut(n_tiles).zip(self.b.chunks_mut(TILE_UNITS));
             pieces.zip(beside).map(|piece| work(&mut scratch, piece)).collect()
         };

@@ -54,7 +54,7 @@ impl NegativePhase for Pcd {
         let mut work: Vec<Option<&mut [u64]>> =
             self.h.words_mut().chunks_mut(BLOCK * n_words).map(Some).collect();
         work.resize_with(work.len().max(n_blocks), || None);
-        let both = work.into_par_iter().enumerate().map_init(Scratch::default, |scratch, (b, h)| {
+        let both = work.into_par_iter().enumerate().map_init(Scratch::of_thread, |scratch, (b, h)| {
             let positive = (b < n_blocks).then(|| update.positive(b, scratch));
             let negative = h.map(|h| {
                 let draws = |r: usize, t: u32| step.chain_draws(k, b * BLOCK + r, t);

@@ -91,7 +91,7 @@ impl Update<'_> {
     /// The whole positive phase.
     pub(super) fn all_positive(&self) -> Vec<PairBlock> {
         let blocks = (0..self.n_blocks()).into_par_iter();
-        blocks.map_init(Scratch::default, |scratch, b| self.positive(b, scratch)).collect()
+        blocks.map_init(Scratch::of_thread, |scratch, b| self.positive(b, scratch)).collect()
     }
 
     fn visible(&self, b: usize) -> Visible {

@@ -142,7 +142,7 @@ impl Rbm {
     pub fn free_energy(&self, v: &Rows) -> Result<Vec<f64>> {
         self.check_width(v.n_columns())?;
         let mut out = vec![0.0; v.n_rows()];
-        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::default, |scratch, (block, out)| {
+        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::of_thread, |scratch, (block, out)| {
             let states = v.states(block * BLOCK, out.len());
             layer::log_weights(Isa::best(), &self.up, &self.visible_bias, states, scratch, out);
             out.iter_mut().for_each(|f| *f = -*f);
@@ -272,7 +272,7 @@ impl Rbm {
         let mut out = vec![0.0; h.n_rows()];
         // Large blocks: each makes tables first.
         const BLOCK: usize = 1024;
-        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::default, |scratch, (block, out)| {
+        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::of_thread, |scratch, (block, out)| {
             let states = States::Bits(h.rows(block * BLOCK, out.len()));
             layer::quick_log_weights(Isa::best(), &self.down, &self.hidden_bias, states, scratch, out);
         });
@@ -326,7 +326,7 @@ fn float_rows(
     let n_out = affine.n_out();
     let mut values = vec![0.0; rows.n_rows() * n_out];
     values.par_chunks_mut(BLOCK * n_out).enumerate().for_each_init(
-        Scratch::default,
+        Scratch::of_thread,
         |scratch, (block, values)| {
             let n_rows = values.len() / n_out;
             let mut out = Tiles::zeros(n_rows, n_out);
@@ -343,7 +343,7 @@ fn sample_rows(affine: &Affine, rows: &Rows, draws: impl Fn(usize) -> Draws + Sy
     let mut bits = BitRows::zeros(rows.n_rows(), affine.n_out());
     let n_words = bits.n_words();
     bits.words_mut().par_chunks_mut(BLOCK * n_words).enumerate().for_each_init(
-        || (Scratch::default(), Vec::with_capacity(BLOCK)),
+        || (Scratch::of_thread(), Vec::with_capacity(BLOCK)),
         |(scratch, block_draws), (block, words)| {
             let (first, n_rows) = (block * BLOCK, words.len() / n_words);
             block_draws.clear();

@@ -149,7 +149,7 @@ pub fn sample(
         .words_mut()
         .par_chunks_mut(BLOCK * n_words)
         .enumerate()
-        .map_init(Scratch::default, |scratch, (b, v)| {
+        .map_init(Scratch::of_thread, |scratch, (b, v)| {
             let n_rows = v.len() / n_words;
             let block = Block { rbm, first: b * BLOCK, n_rows, seed: settings.seed, given };
             block.run(v, start, settings, scratch, |n_steps| {

@@ -375,7 +375,7 @@ impl Round<'_> {
         let mut h = from[..next * n_words].to_vec();
         let mut v = vec![0; next * words_v];
         let mut draws: Vec<Draws> = Vec::with_capacity(BATCH);
-        let mut scratch = Scratch::default();
+        let mut scratch = Scratch::of_thread();
         while !slots.is_empty() && !self.is_late() {
             if self.progress.cancelled() {
                 return Err(Error::Cancelled);

@@ -94,7 +94,7 @@ impl StoppingSet {
                 let n = h.len() / n_words;
                 let mut v = vec![0; n * words_for(rbm.n_visible())];
                 let mut visited = Vec::with_capacity(n_steps as usize * h.len());
-                let (mut draws, mut scratch) = (Vec::with_capacity(n), Scratch::default());
+                let (mut draws, mut scratch) = (Vec::with_capacity(n), Scratch::of_thread());
                 for t in 0..burn_in + n_steps {
                     let at = |r: usize, half: u32| {
                         stream(seed, Purpose::Pilot, (block * BLOCK + r) as u64).at(2 * t + half)

@@ -18,13 +18,17 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watch work that is measured in `unit` (`states`, `B`).
+    /// Watch work that is measured in `unit` (`states`, `B`), or in nothing that would tell people something.
     pub(crate) fn new(what: &str, unit: &str) -> Self {
         listen_for_ctrl_c();
         N_WATCHES.fetch_add(1, Ordering::Relaxed);
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-        let amount = if unit == "B" { "{bytes}/{total_bytes} ({bytes_per_sec})" } else { "{rate}" };
-        let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}, {{eta}} left  {{msg}}");
+        let amount = match unit {
+            "" => "",
+            "B" => "{bytes}/{total_bytes} ({bytes_per_sec}), ",
+            _ => "{rate}, ",
+        };
+        let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}{{eta}} left  {{msg}}");
         let unit = unit.to_owned();
         let rate = move |state: &ProgressState, out: &mut dyn Write| {
             // Whoever draws the bar has nowhere to report an error to.

@@ -11,11 +11,12 @@
     : String(+x.toPrecision(6));
   const powers = [..."⁰¹²³⁴⁵⁶⁷⁸⁹"];
   const power = e => "10" + (e < 0 ? "⁻" : "") + [...String(Math.abs(e))].map(d => powers[+d]).join("");
+  const isPower = x => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
   const tick = log => (u, ticks) => ticks.map(x => {
     if (x == null) return "";
     if (!log) return tiny(x) && x !== 0 ? x.toExponential(1).replace("-", "−") : String(+x.toPrecision(8)).replace("-", "−");
-    const e = Math.log10(x), whole = Math.abs(e - Math.round(e)) < 1e-9;
-    return !whole ? "" : e >= -2 && e <= 3 ? String(+x.toPrecision(1)) : power(Math.round(e));
+    const e = Math.log10(x);
+    return !isPower(x) ? String(+x.toPrecision(2)) : e >= -2.1 && e <= 3.1 ? String(+x.toPrecision(1)) : power(Math.round(e));
   });
 
   // One table of all x for all series: value, and its limits if there are any.
@@ -35,29 +36,38 @@
     const series = [{ label: chart.x.label || "x", value: (u, x) => text(x) }], bands = [];
     for (const s of chart.series) {
       const colour = css("series-" + s.colour), at = series.length;
-      const show = !hidden.has(s.run), dots = s.mark === "points";
+      const show = !hidden.has(s.run);
       const value = (u, y, i, k) => {
         if (y == null) return "–";
         const limits = s.low ? ` (${text(u.data[at + 1][k])} … ${text(u.data[at + 2][k])})` : "";
         return text(y) + limits;
       };
-      series.push({ label: s.name || chart.y.label, stroke: colour, width: dots ? 0 : 2, dash: s.dashed ? [6, 4] : undefined,
-        show, spanGaps: true, value, paths: s.mark === "step" ? steps : dots ? () => null : undefined,
-        points: { show: dots || s.x.length < 30, size: dots ? 8 : 5, fill: colour }, run: s.run });
+      series.push({ label: s.name || chart.title, stroke: colour, width: 2, dash: s.dashed ? [6, 4] : undefined,
+        show, spanGaps: true, value, paths: s.mark === "step" ? steps : undefined,
+        points: { show: s.mark === "line" && !s.dashed && s.x.length < 40, size: 5, fill: colour }, run: s.run });
       if (s.low) {
-        const limit = { label: "", class: "limit", stroke: colour, width: dots ? 1 : 0, show, spanGaps: true,
+        const limit = { label: "", class: "limit", stroke: colour, width: 0, show, spanGaps: true,
           points: { show: false }, run: s.run, paths: s.mark === "step" ? steps : undefined };
         series.push(limit, { ...limit });
         bands.push({ series: [at + 2, at + 1], fill: colour + "2e" });
       }
     }
     const axis = (side, a) => ({ label: a.label, labelSize: 20, labelFont: "12px system-ui", font: "12px system-ui", stroke: faint,
-      grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 5 }, size: side ? 62 : 34, gap: 4, values: tick(a.log) });
+      grid: { stroke: grid, width: 1, filter: a.log ? decades : all }, ticks: { stroke: grid, width: 1, size: 5 },
+      size: side ? 62 : 34, gap: 4, values: tick(a.log), filter: a.log ? decades : all });
     const scale = a => a.log ? { distr: 3, log: 10, range: logRange } : {};
     return { title: chart.title, width, height: Math.max(220, Math.min(380, Math.round(width * 0.46))), series, bands,
       scales: { x: { time: false, ...scale(chart.x) }, y: scale(chart.y) }, axes: [axis(0, chart.x), axis(1, chart.y)],
       cursor: { points: { size: 7 }, drag: { x: true, y: false } }, legend: { live: true }, padding: [8, 14, 0, 0] };
   }
+
+  const all = (u, splits) => splits;
+  // Powers of ten; where there are fewer than two of these, 2 and 5 times a power too.
+  const isRound = x => [1, 2, 5].some(m => isPower(x / m));
+  const decades = (u, splits) => {
+    const keep = splits.filter(isPower).length < 2 ? isRound : isPower;
+    return splits.map(x => keep(x) ? x : null);
+  };
 
   function logRange(u, low, high) {
     if (low == null || !(low > 0)) return [1, 10];
@@ -66,7 +76,7 @@
 
   function draw(element, zoom) {
     const tabs = charts[element.dataset.chart];
-    if (!tabs || tabs.some(t => t.series.some(s => s.mark === "bars"))) return;
+    if (!tabs || tabs.some(t => t.still)) return;
     const old = drawn.get(element);
     const tab = old ? Math.min(old.tab, tabs.length - 1) : 0;
     if (old) old.plot.destroy();

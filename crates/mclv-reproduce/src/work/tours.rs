@@ -2,11 +2,12 @@
 
 use super::DataSets;
 use crate::task::{ToursFrom, ToursOf};
-use mclv::data::{Dataset, Rows, Split};
+use mclv::data::{Dataset, Split};
 use mclv::partition::{LogZ, mclv_from_tours};
 use mclv::progress::Progress;
 use mclv::tour::{Ccdf, Estimate, TourEngine, TourSettings, Tours};
 use mclv::{Rbm, Result, StoppingSet};
+use mclv_report::tours::{extremes, first_steps};
 use serde::{Deserialize, Serialize};
 
 /// Neighbouring lengths of the tail function differ by this factor at least.
@@ -94,20 +95,11 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
     let pictures = match data.image_shape.filter(|_| of.n_pictures > 0) {
         None => None,
         Some(shape) => {
-            let (shortest, longest) = tours.extremes(of.n_pictures);
+            let (shortest, longest) = extremes(tours.as_slice(), of.n_pictures);
             let mut lines = Vec::new();
             for numbers in [&shortest, &longest] {
-                let starts: Vec<usize> =
-                    numbers.iter().map(|&t| tours.as_slice()[t].start as usize).collect();
-                lines.push(match rows {
-                    Some(rows) => hex(&rows.select(&starts)),
-                    None => hex(&Rows::Reals(rbm.mean_v_from_h(&Rows::Bits(set.states().select(&starts)))?)),
-                });
-                let mut next = String::new();
-                for &number in numbers {
-                    next.push_str(&hex(&engine.replay(&tours, &settings, rows, number, 1)?.0));
-                }
-                lines.push(next);
+                let steps = first_steps((rbm, &set), &engine, (&tours, &settings), rows, numbers)?;
+                lines.extend([hex(&steps.starts), hex(&steps.next)]);
             }
             // Places without a picture are grey.
             let width = 2 * of.n_pictures * rbm.n_visible();
@@ -177,7 +169,6 @@ fn by_label(data: &Dataset, members: &[u32], tours: &Tours, from: ToursFrom) -> 
 }
 
 /// Values from 0 to 1 as two digits each.
-fn hex(rows: &Rows) -> String {
-    let values = (0..rows.n_rows()).flat_map(|r| (0..rows.n_columns()).map(move |i| rows.get(r, i)));
-    values.map(|x| format!("{:02x}", (255.0 * x.clamp(0.0, 1.0)).round() as u8)).collect()
+fn hex(pictures: &[Vec<f32>]) -> String {
+    pictures.iter().flatten().map(|x| format!("{:02x}", (255.0 * x.clamp(0.0, 1.0)).round() as u8)).collect()
 }

@@ -89,21 +89,6 @@ impl Tours {
         self.tours.iter().filter(|t| t.end == End::OwnStart).count()
     }
 
-    /// The numbers of the `n` shortest tours that returned, and of the `n` longest, at most one from each start.
-    pub fn extremes(&self, n: usize) -> (Vec<usize>, Vec<usize>) {
-        let tours = &self.tours;
-        let mut order: Vec<usize> = (0..tours.len()).collect();
-        // Stable: of tours of one length the first ones.
-        order.sort_by_key(|&t| tours[t].length);
-        let take = |numbers: &mut dyn Iterator<Item = usize>| {
-            let mut seen = std::collections::HashSet::new();
-            numbers.filter(|&t| seen.insert(tours[t].start)).take(n).collect()
-        };
-        let shortest = take(&mut order.iter().copied().filter(|&t| tours[t].is_complete()));
-        order.sort_by_key(|&t| std::cmp::Reverse(tours[t].length));
-        (shortest, take(&mut order.iter().copied()))
-    }
-
     /// Whether every tour returned.
     pub fn all_complete(&self) -> bool {
         self.tours.iter().all(Tour::is_complete)
@@ -132,28 +117,5 @@ impl Tours {
     /// Wall time of the steps.
     pub fn seconds(&self) -> f64 {
         self.seconds
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extremes_are_of_different_starts() {
-        let tour = |(start, length, end)| Tour { start, length, end };
-        let of = [(0, 1, End::OwnStart), (0, 1, End::OwnStart), (1, 9, End::Cut), (2, 3, End::Elsewhere(0))];
-        let tours = Tours {
-            tours: of.into_iter().map(tour).collect(),
-            started_from: StartedFrom::Pi,
-            is_gibbs: true,
-            log_z_s: 0.0,
-            n_statistics: 0,
-            sums: Vec::new(),
-            n_steps: 0,
-            seconds: 0.0,
-        };
-        assert_eq!(tours.extremes(5), (vec![0, 3], vec![2, 3, 0]));
-        assert_eq!(tours.extremes(1), (vec![0], vec![2]));
     }
 }

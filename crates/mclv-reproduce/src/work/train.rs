@@ -69,7 +69,7 @@ pub(super) fn run(input: &RunInput, folder: &Path, progress: &dyn Progress) -> R
     let trained = Trained {
         diverged_in,
         curve: metrics.iter().filter_map(point).collect(),
-        tours: first.map(|first| (first.clone(), tours.last().unwrap_or(first))),
+        tours: first.map(|first| (first.clone(), tours.next_back().unwrap_or(first))),
         log_z: metrics.last().and_then(|m| m.log_z.clone()),
     };
     // The model is there; nobody will go on from here.

@@ -10,7 +10,7 @@ use std::path::Path;
 /// The page with everything between its marks made anew from the reports in `folder`, which the page calls `link`.
 ///
 /// # Errors
-/// If a mark has no end, or a report is not there.
+/// If a mark has no end, or a report is damaged. A report that is not there leaves a remark.
 pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<String> {
     let mut text = String::new();
     let mut rest = page;
@@ -20,13 +20,17 @@ pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<Str
             return Err(Error::malformed(path, format!("has a mark {begin} without its {end}")));
         };
         let (experiment, part) = name.split_once(':').unwrap_or((name, ""));
-        let report = read(folder, experiment)?;
-        let made = match (part, report.tables.first(), report.plots.first()) {
-            ("table", Some(table), _) => markdown_table(table),
-            ("plot", _, Some(plot)) => {
-                format!("![{}]({link}{}.svg)\n", plot.title, report.file_name(&plot.name))
+        let made = if folder.join(format!("{experiment}.json")).exists() {
+            let report = read(folder, experiment)?;
+            match (part, report.tables.first(), report.plots.first()) {
+                ("table", Some(table), _) => markdown_table(table),
+                ("plot", _, Some(plot)) => {
+                    format!("![{}]({link}{}.svg)\n", plot.title, report.file_name(&plot.name))
+                }
+                _ => markdown(&report, link),
             }
-            _ => markdown(&report, link),
+        } else {
+            format!("*No results yet: `mclv reproduce {experiment}` makes them.*\n")
         };
         text.push_str(&format!("{before}{begin}\n{}\n{end}", made.trim_end()));
         rest = &after[at + end.len()..];
@@ -95,6 +99,7 @@ mod tests {
                 .to_string()
                 .contains("without its <!-- end table2 -->")
         );
-        assert!(new("<!-- table1 --><!-- end table1 -->").unwrap_err().to_string().contains("table1.json"));
+        let none = new("<!-- table1 --><!-- end table1 -->").unwrap();
+        assert!(none.contains("No results yet: `mclv reproduce table1`"), "{none}");
     }
 }

@@ -120,7 +120,7 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
             reports.push(write::read(folder, experiment.name())?);
         }
     }
-    ensure!(!reports.is_empty(), "{} holds no report; make one with mclv reproduce", folder.display());
+    ensure!(folder.is_dir(), "{} is no folder of reports; make some with mclv reproduce", folder.display());
     let mut files = Vec::new();
     let mut stale = Vec::new();
     for report in &reports {

@@ -32,8 +32,8 @@ struct Way {
 const WAYS: [Way; 9] = [
     Way { name: "CD-1", centred: true, gradient: || cd(1), epochs_by_time: 0 },
     Way { name: "PCD-1, not centred", centred: false, gradient: || pcd(1), epochs_by_time: 0 },
-    Way { name: "PCD-1", centred: true, gradient: || pcd(1), epochs_by_time: 200 },
-    Way { name: "PCD-3", centred: true, gradient: || pcd(3), epochs_by_time: 125 },
+    Way { name: "PCD-1", centred: true, gradient: || pcd(1), epochs_by_time: 150 },
+    Way { name: "PCD-3", centred: true, gradient: || pcd(3), epochs_by_time: 100 },
     Way { name: "LVS-1 drop", centred: true, gradient: || lvs(1, Unfinished::Drop), epochs_by_time: 0 },
     Way { name: "LVS-1 keep", centred: true, gradient: || lvs(1, Unfinished::Keep), epochs_by_time: 0 },
     Way {
@@ -43,7 +43,7 @@ const WAYS: [Way; 9] = [
         epochs_by_time: 0,
     },
     Way { name: "LVS-1 carry", centred: true, gradient: || lvs(1, Unfinished::Carry), epochs_by_time: 100 },
-    Way { name: "LVS-3 carry", centred: true, gradient: || lvs(3, Unfinished::Carry), epochs_by_time: 80 },
+    Way { name: "LVS-3 carry", centred: true, gradient: || lvs(3, Unfinished::Carry), epochs_by_time: 75 },
 ];
 
 /// The ways that other sizes are trained in.

@@ -21,7 +21,7 @@ pub struct Report {
     pub seeds: Vec<u64>,
     /// Made with fewer epochs, seeds and tours than the paper: not to be compared with it.
     pub quick: bool,
-    /// Seconds of one thread that all its runs took, beside whatever else ran on the machine.
+    /// Seconds of one core that all its runs took; of runs that were interrupted, of the clock.
     pub core_seconds: f64,
     /// The version of this program.
     pub version: String,

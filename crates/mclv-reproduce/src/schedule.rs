@@ -3,6 +3,7 @@
 use crate::store::Store;
 use crate::task::Task;
 use crate::work;
+use cpu_time::ThreadTime;
 use mclv::progress::Progress;
 use mclv::{Error, Result};
 use std::collections::{HashMap, HashSet};
@@ -12,7 +13,7 @@ use std::time::Instant;
 
 /// Who is told how far the tasks have come. `report` hears thousandths of nominal seconds.
 pub trait Listener: Progress {
-    /// A task is finished; so are `done` of `total` that were not finished before.
+    /// A task is finished, after so many seconds on a core; so are `done` of `total` that were not finished before.
     fn finished(&self, name: &str, seconds: f64, done: usize, total: usize);
 }
 
@@ -63,9 +64,13 @@ pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Liste
             };
             drop(now);
             let begun = Instant::now();
-            let done = one.install(|| work::run(&task, store, &sets, &shares.of(&task)));
+            let (done, cpu) = one.install(|| {
+                let begun = ThreadTime::now();
+                (work::run(&task, store, &sets, &shares.of(&task)), begun.elapsed().as_secs_f64())
+            });
             let kept = done.and_then(|(result, before)| {
-                store.put(&task, result, before + begun.elapsed().as_secs_f64())
+                let seconds = before + begun.elapsed().as_secs_f64();
+                store.put(&task, result, seconds, (before == 0.0).then_some(cpu))
             });
             let mut now = state.lock().expect("no worker panics");
             match kept {
@@ -73,7 +78,12 @@ pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Liste
                     now.open.remove(&task.key());
                     now.n_done += 1;
                     shares.finish(&task);
-                    listener.finished(&record.name, record.seconds, now.n_done, total);
+                    listener.finished(
+                        &record.name,
+                        record.cpu_seconds.unwrap_or(record.seconds),
+                        now.n_done,
+                        total,
+                    );
                 }
                 Err(error) => {
                     shares.stop.store(true, Ordering::Relaxed);

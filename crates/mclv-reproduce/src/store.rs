@@ -24,6 +24,9 @@ pub struct Record {
     pub result: Value,
     /// Seconds that it took on one thread, beside whatever else ran.
     pub seconds: f64,
+    /// Seconds that the thread had a core; not known of a run that was interrupted.
+    #[serde(default)]
+    pub cpu_seconds: Option<f64>,
     /// The version of this program.
     pub version: String,
 }
@@ -113,12 +116,13 @@ impl Store {
     ///
     /// # Errors
     /// If the file cannot be written.
-    pub fn put(&self, task: &Task, result: Value, seconds: f64) -> Result<Record> {
+    pub fn put(&self, task: &Task, result: Value, seconds: f64, cpu_seconds: Option<f64>) -> Result<Record> {
         let record = Record {
             name: task.name(),
             task: task.clone(),
             result,
             seconds,
+            cpu_seconds,
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let json = serde_json::to_string_pretty(&record).expect("records are plain JSON");
@@ -138,7 +142,7 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         let task = Task::Train(RunInput::default());
         assert!(store.find(&task).unwrap().is_none() && store.get(&task).is_err());
-        let record = store.put(&task, Value::from(7), 1.5).unwrap();
+        let record = store.put(&task, Value::from(7), 1.5, None).unwrap();
         assert_eq!(store.find(&task).unwrap(), Some(record.clone()));
         assert_eq!(record.read::<u8>().unwrap(), 7);
         let mut other = RunInput::default();

@@ -78,7 +78,7 @@ pub fn markdown(report: &Report, folder: &str) -> String {
     }
     let seeds: Vec<String> = report.seeds.iter().map(u64::to_string).collect();
     text.push_str(&format!(
-        "- `{}`; {}; seeds {}; {} runs, {} of one thread beside other work.\n",
+        "- `{}`; {}; seeds {}; {} runs, {} of one core.\n",
         report.command,
         report.data,
         seeds.join(", "),

@@ -97,7 +97,7 @@ fn text(report: &Report, files: &[String], folder: &Path) -> String {
     }
     let time = human_seconds(report.core_seconds);
     text.push_str(&format!(
-        "{} runs, {time} of one thread; wrote to {}: {}\n\n",
+        "{} runs, {time} of one core; wrote to {}: {}\n\n",
         report.runs.len(),
         folder.display(),
         files.join(" ")

@@ -185,7 +185,7 @@ impl Experiment {
             notes.push(format!("On {} instead of MNIST: not the paper's numbers.", options.data));
         }
         // Runs are kept with their settings; what tables and figures are made from stands there already.
-        let core_seconds = runs.iter().map(|run| run.seconds).sum();
+        let core_seconds = runs.iter().map(|run| run.cpu_seconds.unwrap_or(run.seconds)).sum();
         Ok(Report {
             experiment: self.name().into(),
             title: self.title().into(),

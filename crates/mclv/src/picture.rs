@@ -56,7 +56,16 @@ pub fn grid(images: &Rows, (height, width): (usize, usize), n_columns: usize) ->
             }
         }
     }
-    Ok(png(total_height, total_width, &pixels))
+    Ok(png((total_height, total_width), ::png::ColorType::Grayscale, &pixels))
+}
+
+/// The bytes of a colour PNG of `(height, width)` pixels, row by row: red, green, blue.
+///
+/// # Errors
+/// If the pixels do not fill the shape.
+pub fn rgb_png(pixels: &[[u8; 3]], shape: (usize, usize)) -> Result<Vec<u8>> {
+    check_shape(shape, pixels.len())?;
+    Ok(png(shape, ::png::ColorType::Rgb, pixels.as_flattened()))
 }
 
 /// Refuse a shape that `n_units` values do not fill.
@@ -74,10 +83,10 @@ pub fn check_shape((height, width): (usize, usize), n_units: usize) -> Result<()
     }
 }
 
-fn png(height: usize, width: usize, pixels: &[u8]) -> Vec<u8> {
+fn png((height, width): (usize, usize), colours: ::png::ColorType, pixels: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = ::png::Encoder::new(&mut bytes, width as u32, height as u32);
-    encoder.set_color(::png::ColorType::Grayscale);
+    encoder.set_color(colours);
     encoder.set_depth(::png::BitDepth::Eight);
     encoder.set_compression(::png::Compression::Balanced);
     let write = |encoder: ::png::Encoder<'_, &mut Vec<u8>>| {
@@ -131,6 +140,18 @@ mod tests {
         let (height, width, pixels) = decode(&grid(&images, (2, 2), 9).unwrap());
         assert_eq!((height, width), (58, 58));
         assert!(pixels[59] == 255 && pixels[59 + 27] == 255 && pixels[59 + 28] == 0);
+    }
+
+    #[test]
+    fn colours_are_kept() {
+        let pixels = [[255, 0, 0], [0, 255, 0], [0, 0, 255], [9, 8, 7], [0; 3], [255; 3]];
+        let bytes = rgb_png(&pixels, (2, 3)).unwrap();
+        let mut reader = ::png::Decoder::new(std::io::Cursor::new(bytes)).read_info().unwrap();
+        let mut read = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut read).unwrap();
+        assert_eq!((info.height, info.width, info.color_type), (2, 3, ::png::ColorType::Rgb));
+        assert_eq!(read, pixels.as_flattened());
+        assert!(rgb_png(&pixels, (2, 2)).unwrap_err().to_string().contains("expected 6, got 4"));
     }
 
     #[test]

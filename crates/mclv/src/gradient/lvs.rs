@@ -558,6 +558,10 @@ impl NegativePhase for LvsPhase {
         Some(std::mem::replace(&mut self.info, fresh))
     }
 
+    fn chains(&self) -> Option<BitRows> {
+        (self.running.h.n_rows() > 0).then(|| self.running.h.clone())
+    }
+
     fn state(&self) -> PhaseState {
         let info = &self.info;
         let counts = [

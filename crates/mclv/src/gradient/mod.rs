@@ -20,6 +20,7 @@ pub use settings::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, Vi
 pub(crate) use update::{Step, Update};
 
 use crate::Result;
+use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 
@@ -44,6 +45,11 @@ pub(crate) trait NegativePhase: Send {
         None
     }
 
+    /// The hidden states of persistent chains or running tours, if there are any.
+    fn chains(&self) -> Option<BitRows> {
+        None
+    }
+
     /// What must be kept to go on exactly: named tensors of words and of numbers.
     fn state(&self) -> PhaseState {
         PhaseState::default()
@@ -63,6 +69,13 @@ pub(crate) struct PhaseState {
 }
 
 impl PhaseState {
+    /// The hidden states of persistent chains or running tours, if there are any.
+    pub(crate) fn chains(&self, n_hidden: usize) -> Option<BitRows> {
+        let words = self.words("chains").or(self.words("tours")).filter(|words| !words.is_empty())?;
+        let intact = words.len().is_multiple_of(n_hidden.div_ceil(64));
+        intact.then(|| BitRows::from_words(n_hidden, words.to_vec()))
+    }
+
     pub(crate) fn words(&self, name: &str) -> Option<&[u64]> {
         self.words.iter().find(|(n, _)| n == name).map(|(_, w)| w.as_slice())
     }

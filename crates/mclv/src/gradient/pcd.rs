@@ -75,6 +75,10 @@ impl NegativePhase for Pcd {
         (n_bits > 0).then(|| f64::from(changed) / n_bits as f64)
     }
 
+    fn chains(&self) -> Option<BitRows> {
+        (self.h.n_rows() > 0).then(|| self.h.clone())
+    }
+
     fn state(&self) -> PhaseState {
         let words = |name: &str, rows: &BitRows| (name.to_owned(), rows.words().to_vec());
         PhaseState {

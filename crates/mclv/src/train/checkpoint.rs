@@ -2,6 +2,7 @@
 
 use super::run::Progressed;
 use super::trainer::TrainerState;
+use crate::bits::BitRows;
 use crate::gradient::{Moments, PhaseState};
 use crate::model::Rbm;
 use crate::{Error, Result, write_atomically};
@@ -24,6 +25,29 @@ struct Facts {
     n_steps: u64,
     gradient_norm: u64,
     run: Progressed,
+}
+
+/// What a checkpoint shows of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Snapshot {
+    /// The model.
+    pub rbm: Rbm,
+    /// Epochs finished.
+    pub epoch: usize,
+    /// The hidden states of persistent chains or running tours, if there are any.
+    pub chains: Option<BitRows>,
+}
+
+impl Snapshot {
+    /// The last checkpoint of a run folder.
+    ///
+    /// # Errors
+    /// If there is none or it is damaged.
+    pub fn load(folder: &Path) -> Result<Self> {
+        let (state, _) = load(&super::run::checkpoint_path(folder))?;
+        let chains = state.phase.chains(state.rbm.n_hidden());
+        Ok(Self { rbm: state.rbm, epoch: state.epoch, chains })
+    }
 }
 
 /// Write a checkpoint; the one before stays until this one is complete.

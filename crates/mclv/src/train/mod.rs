@@ -10,6 +10,7 @@ mod settings;
 mod trainer;
 mod weights;
 
+pub use checkpoint::Snapshot;
 pub use guard::Warning;
 pub use monitor::Metrics;
 pub use optimizer::Optimizer;

@@ -1,5 +1,6 @@
 //! Evaluate a model in training, within a budget that does not depend on the clock.
 
+use super::guard::Warning;
 use super::settings::TrainSettings;
 use super::weights;
 use crate::Result;
@@ -63,6 +64,9 @@ pub struct Metrics {
     /// What happened to tours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tours: Option<TourInfo>,
+    /// What the guards said.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<Warning>,
     /// Seconds of training and evaluation so far.
     pub seconds: f64,
 }

@@ -14,6 +14,7 @@ use super::monitor::{Metrics, Monitor, Weighted};
 use super::settings::TrainSettings;
 use super::trainer::{Trainer, TrainerState};
 use super::weights;
+use crate::bits::BitRows;
 use crate::data::{self, Binarize, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance, write_atomically};
 use crate::gradient::{Gradient, Unfinished};
@@ -77,6 +78,8 @@ pub trait Listener: Progress {
     fn epoch(&self, metrics: &Metrics);
     /// Something should be said.
     fn warning(&self, warning: &Warning);
+    /// An epoch was evaluated: its metrics, the model, and the hidden states of persistent chains if there are any.
+    fn evaluated(&self, _metrics: &Metrics, _rbm: &Rbm, _chains: Option<&BitRows>) {}
 }
 
 /// How a run ended.
@@ -305,10 +308,12 @@ impl Run {
                 fallen = self.note_evaluation(&metrics)?;
             }
             metrics.seconds = self.progressed.seconds + self.begun.elapsed().as_secs_f64();
+            metrics.warnings = guard::judge(&metrics, metrics.tours.as_ref(), fallen);
             self.write_metrics(&metrics)?;
             listener.epoch(&metrics);
-            for warning in guard::judge(&metrics, metrics.tours.as_ref(), fallen) {
-                listener.warning(&warning);
+            metrics.warnings.iter().for_each(|warning| listener.warning(warning));
+            if due {
+                listener.evaluated(&metrics, self.trainer.rbm(), self.trainer.chains().as_ref());
             }
             last = metrics;
             let since = last_checkpoint.elapsed().as_secs_f64();
@@ -442,7 +447,7 @@ fn config_path(folder: &Path) -> PathBuf {
     folder.join("config.toml")
 }
 
-fn checkpoint_path(folder: &Path) -> PathBuf {
+pub(super) fn checkpoint_path(folder: &Path) -> PathBuf {
     folder.join("checkpoints").join("latest.safetensors")
 }
 

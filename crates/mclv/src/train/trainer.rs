@@ -3,6 +3,7 @@
 use super::optimizer::Stepper;
 use super::settings::TrainSettings;
 use super::weights;
+use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::gradient::{Moments, NegativePhase, PairBlock, PhaseState, Step, TourInfo, Update, total_weight};
 use crate::model::{Offsets, Rbm};
@@ -162,6 +163,11 @@ impl Trainer {
     /// Share of the hidden bits of persistent chains that changed since the last call, if there are chains.
     pub fn take_chains_moved(&mut self) -> Option<f64> {
         self.phase.take_chains_moved()
+    }
+
+    /// The hidden states of persistent chains or running tours, if there are any.
+    pub fn chains(&self) -> Option<BitRows> {
+        self.phase.chains()
     }
 
     /// Go on to the end of the epoch, or until the listener says stop: then between two updates, ready to go on.

@@ -1,0 +1,182 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+  let charts = JSON.parse(document.getElementById("charts").textContent);
+  const drawn = new Map();      // element → {plot, tab}
+  const hidden = new Set();     // runs that are not shown
+  const css = name => getComputedStyle(root).getPropertyValue("--" + name).trim();
+  const tiny = x => Math.abs(x) < 1e-4 || Math.abs(x) >= 1e6;
+  const text = x => x == null || !isFinite(x) ? "–" : x === 0 ? "0" : tiny(x) ? x.toExponential(3)
+    : String(+x.toPrecision(6));
+  const powers = [..."⁰¹²³⁴⁵⁶⁷⁸⁹"];
+  const power = e => "10" + (e < 0 ? "⁻" : "") + [...String(Math.abs(e))].map(d => powers[+d]).join("");
+  const tick = log => (u, ticks) => ticks.map(x => {
+    if (x == null) return "";
+    if (!log) return tiny(x) && x !== 0 ? x.toExponential(1).replace("-", "−") : String(+x.toPrecision(8)).replace("-", "−");
+    const e = Math.log10(x), whole = Math.abs(e - Math.round(e)) < 1e-9;
+    return !whole ? "" : e >= -2 && e <= 3 ? String(+x.toPrecision(1)) : power(Math.round(e));
+  });
+
+  // One table of all x for all series: value, and its limits if there are any.
+  function table(chart) {
+    const tables = [];
+    for (const s of chart.series) {
+      const columns = [s.x, s.y];
+      if (s.low) columns.push(s.low, s.high);
+      tables.push(columns);
+    }
+    return uPlot.join(tables, tables.map(t => t.map(() => 2)));
+  }
+
+  function options(chart, width) {
+    const ink = css("ink"), grid = css("grid"), faint = css("faint");
+    const steps = uPlot.paths.stepped({ align: 1 });
+    const series = [{ label: chart.x.label || "x", value: (u, x) => text(x) }], bands = [];
+    for (const s of chart.series) {
+      const colour = css("series-" + s.colour), at = series.length;
+      const show = !hidden.has(s.run), dots = s.mark === "points";
+      const value = (u, y, i, k) => {
+        if (y == null) return "–";
+        const limits = s.low ? ` (${text(u.data[at + 1][k])} … ${text(u.data[at + 2][k])})` : "";
+        return text(y) + limits;
+      };
+      series.push({ label: s.name || chart.y.label, stroke: colour, width: dots ? 0 : 2, dash: s.dashed ? [6, 4] : undefined,
+        show, spanGaps: true, value, paths: s.mark === "step" ? steps : dots ? () => null : undefined,
+        points: { show: dots || s.x.length < 30, size: dots ? 8 : 5, fill: colour }, run: s.run });
+      if (s.low) {
+        const limit = { label: "", class: "limit", stroke: colour, width: dots ? 1 : 0, show, spanGaps: true,
+          points: { show: false }, run: s.run, paths: s.mark === "step" ? steps : undefined };
+        series.push(limit, { ...limit });
+        bands.push({ series: [at + 2, at + 1], fill: colour + "2e" });
+      }
+    }
+    const axis = (side, a) => ({ label: a.label, labelSize: 20, labelFont: "12px system-ui", font: "12px system-ui", stroke: faint,
+      grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 5 }, size: side ? 62 : 34, gap: 4, values: tick(a.log) });
+    const scale = a => a.log ? { distr: 3, log: 10, range: logRange } : {};
+    return { title: chart.title, width, height: Math.max(220, Math.min(380, Math.round(width * 0.46))), series, bands,
+      scales: { x: { time: false, ...scale(chart.x) }, y: scale(chart.y) }, axes: [axis(0, chart.x), axis(1, chart.y)],
+      cursor: { points: { size: 7 }, drag: { x: true, y: false } }, legend: { live: true }, padding: [8, 14, 0, 0] };
+  }
+
+  function logRange(u, low, high) {
+    if (low == null || !(low > 0)) return [1, 10];
+    return low === high ? [low / 2, high * 2] : [low * 0.95, high * 1.05];
+  }
+
+  function draw(element, zoom) {
+    const tabs = charts[element.dataset.chart];
+    if (!tabs || tabs.some(t => t.series.some(s => s.mark === "bars"))) return;
+    const old = drawn.get(element);
+    const tab = old ? Math.min(old.tab, tabs.length - 1) : 0;
+    if (old) old.plot.destroy();
+    element.classList.add("interactive");
+    const room = element.querySelector(".plot");
+    const width = Math.max(240, element.clientWidth - 22);
+    const plot = new uPlot(options(tabs[tab], width), table(tabs[tab]), room);
+    if (zoom) plot.setScale("x", zoom);
+    drawn.set(element, { plot, tab, width });
+  }
+
+  function drawAll() {
+    for (const element of document.querySelectorAll(".chart")) draw(element, null);
+  }
+
+  document.addEventListener("click", event => {
+    const tab = event.target.closest(".tabs button");
+    if (tab) {
+      const element = tab.closest(".chart"), all = [...tab.parentNode.children];
+      all.forEach(b => b.setAttribute("aria-selected", b === tab));
+      drawn.get(element).tab = all.indexOf(tab);
+      draw(element, null);
+    }
+    const head = event.target.closest(".sortable th[tabindex]");
+    if (head) sort(head);
+  });
+  document.addEventListener("keydown", event => {
+    if (event.key === "Enter" && event.target.matches(".sortable th[tabindex]")) sort(event.target);
+  });
+  document.addEventListener("change", event => {
+    const run = event.target.dataset.run;
+    if (run === undefined) return;
+    event.target.checked ? hidden.delete(run) : hidden.add(run);
+    for (const { plot } of drawn.values())
+      plot.series.forEach((s, k) => { if (k > 0 && s.run === run) plot.setSeries(k, { show: !hidden.has(run) }); });
+  });
+
+  function sort(head) {
+    const column = [...head.parentNode.children].indexOf(head), body = head.closest("table").tBodies[0];
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    for (const h of head.parentNode.children) if (h.hasAttribute("aria-sort")) h.setAttribute("aria-sort", "none");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const key = row => { const c = row.cells[column]; return c.dataset.sort === undefined ? c.textContent : +c.dataset.sort; };
+    const order = (a, b) => {
+      const x = key(a), y = key(b);
+      if (typeof x === "number" && typeof y === "number") return x - y;
+      if (typeof x !== typeof y) return typeof x === "number" ? -1 : 1;
+      return x.localeCompare(y, undefined, { numeric: true });
+    };
+    const rows = [...body.rows].sort(order);
+    (up ? rows : rows.reverse()).forEach(row => body.append(row));
+  }
+
+  let waiting;
+  addEventListener("resize", () => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      for (const [element, { width }] of drawn) if (Math.abs(element.clientWidth - 22 - width) > 2) draw(element, null);
+    }, 120);
+  });
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
+  drawAll();
+
+  // While training goes on: ask for what is new, put it in place, keep zoom and choices.
+  if (document.body.dataset.live) {
+    let version = "";
+    const badge = document.getElementById("live");
+    const poll = async () => {
+      try {
+        const answer = await fetch("state?since=" + version, { cache: "no-store" });
+        if (answer.status === 200) {
+          const state = await answer.json();
+          version = state.version;
+          charts = state.charts;
+          update(state.main);
+          if (state.done) { badge.textContent = "finished"; badge.classList.add("done"); }
+        }
+        setTimeout(poll, 1000);
+      } catch {
+        badge.textContent = "training has ended, or the connection is lost";
+        badge.classList.add("done");
+      }
+    };
+    setTimeout(poll, 500);
+  }
+
+  function update(html) {
+    const zooms = new Map(), open = new Set();
+    for (const [element, { plot, tab }] of drawn) {
+      const { min, max } = plot.scales.x, x = plot.data[0], zoomed = min > x[0] || max < x[x.length - 1];
+      zooms.set(element.dataset.chart, { tab, zoom: zoomed ? { min, max } : null });
+      plot.destroy();
+    }
+    document.querySelectorAll("details[open]>summary").forEach(s => open.add(s.textContent));
+    drawn.clear();
+    const place = scrollY;
+    document.querySelector("main").innerHTML = html;
+    for (const summary of document.querySelectorAll("summary")) summary.parentNode.open = open.has(summary.textContent);
+    for (const element of document.querySelectorAll(".chart")) {
+      const kept = zooms.get(element.dataset.chart);
+      draw(element, null);
+      const now = drawn.get(element);
+      if (!kept || !now) continue;
+      if (kept.tab !== now.tab || kept.zoom) {
+        now.tab = kept.tab;
+        element.querySelectorAll(".tabs button").forEach((b, k) => b.setAttribute("aria-selected", k === kept.tab));
+        draw(element, kept.zoom);
+      }
+    }
+    scrollTo(0, place);
+  }
+  window.mclv = { drawn, get charts() { return charts; } };
+})();

@@ -1,0 +1,166 @@
+//! A grid of small pictures under a title, each with its caption.
+
+use super::colour::{Role, Theme};
+use super::draw::{Reader, Style, Svg, TITLE, number};
+use super::raster::data_url;
+
+/// What a value looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shades {
+    /// 0 black to 1 white.
+    Grey,
+    /// Negative blue, zero white, positive orange, the largest absolute value of the grid in full colour: weights.
+    Signed,
+}
+
+/// Pictures of one shape, row by row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PictureGrid {
+    title: String,
+    shape: (usize, usize),
+    n_columns: usize,
+    shades: Shades,
+    pictures: Vec<Vec<f32>>,
+    captions: Vec<String>,
+    row_names: Vec<String>,
+}
+
+/// Pixels of the longer side of a picture, about.
+const SIDE: usize = 56;
+
+impl PictureGrid {
+    /// Pictures of `(height, width)` values, `n_columns` abreast. Those of another size are left out.
+    pub fn new(
+        title: impl Into<String>,
+        pictures: Vec<Vec<f32>>,
+        shape: (usize, usize),
+        n_columns: usize,
+    ) -> Self {
+        let fits = |picture: &Vec<f32>| picture.len() == shape.0 * shape.1;
+        Self {
+            title: title.into(),
+            shape,
+            n_columns: n_columns.max(1),
+            shades: Shades::Grey,
+            pictures: pictures.into_iter().filter(fits).collect(),
+            captions: Vec::new(),
+            row_names: Vec::new(),
+        }
+    }
+
+    /// Another way to colour values.
+    #[must_use]
+    pub fn shades(mut self, shades: Shades) -> Self {
+        self.shades = shades;
+        self
+    }
+
+    /// A caption below each picture.
+    #[must_use]
+    pub fn captions<S: Into<String>>(mut self, captions: impl IntoIterator<Item = S>) -> Self {
+        self.captions = captions.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// A name to the left of each row of pictures.
+    #[must_use]
+    pub fn row_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
+        self.row_names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Another title, if given.
+    #[must_use]
+    pub fn renamed(mut self, title: Option<&str>) -> Self {
+        if let Some(title) = title {
+            self.title = title.into();
+        }
+        self
+    }
+
+    /// Whether there is no picture.
+    pub fn is_empty(&self) -> bool {
+        self.pictures.is_empty()
+    }
+
+    /// The grid as an SVG element; the pixels are a PNG within it, or squares for who cannot read that.
+    pub(super) fn draw(&self, theme: Theme, reader: Reader) -> String {
+        let (height, width) = self.shape;
+        let scale = (SIDE / height.max(width).max(1)).max(1);
+        let (cell_width, cell_height) = ((width * scale) as f64, (height * scale) as f64);
+        let caption = if self.captions.is_empty() { 4.0 } else { 18.0 };
+        let names = self.row_names.iter().map(|n| n.chars().count()).max().unwrap_or(0) as f64 * 7.0;
+        let (left, top) = (12.0 + names, if self.title.is_empty() { 12.0 } else { 34.0 });
+        let n_columns = self.n_columns.min(self.pictures.len().max(1));
+        let n_rows = self.pictures.len().div_ceil(n_columns);
+        let total_width = (left + n_columns as f64 * (cell_width + 4.0) + 8.0)
+            .max(24.0 + self.title.chars().count() as f64 * 8.8);
+        let total_height = top + n_rows as f64 * (cell_height + caption) + 8.0;
+
+        let mut svg = Svg::open(total_width, total_height, &self.title, theme, reader);
+        let (ink, faint) = (theme.colour(Role::Ink), theme.colour(Role::Faint));
+        if !self.title.is_empty() {
+            svg.words((12.0, 23.0), "start", Style { size: TITLE, ..Style::plain(&ink) }, &self.title);
+        }
+        for (row, name) in self.row_names.iter().enumerate().take(n_rows) {
+            let y = top + row as f64 * (cell_height + caption) + cell_height / 2.0 + 4.0;
+            svg.words((left - 8.0, y), "end", Style::plain(&faint), name);
+        }
+        let largest = self.pictures.iter().flatten().fold(0f32, |m, x| m.max(x.abs()));
+        for (k, picture) in self.pictures.iter().enumerate() {
+            let x = left + (k % n_columns) as f64 * (cell_width + 4.0);
+            let y = top + (k / n_columns) as f64 * (cell_height + caption);
+            let pixels: Vec<[u8; 3]> = picture.iter().map(|&v| self.shades.pixel(v, largest)).collect();
+            match reader {
+                Reader::Person => svg.add(format_args!(
+                    r#"<image x="{}" y="{}" width="{}" height="{}" style="image-rendering:pixelated" href="{}"/>"#,
+                    number(x),
+                    number(y),
+                    number(cell_width),
+                    number(cell_height),
+                    data_url(&pixels, self.shape)
+                )),
+                Reader::Raster => squares(&mut svg, (x, y), &pixels, width, scale as f64),
+            }
+            if let Some(caption) = self.captions.get(k) {
+                let place = (x + cell_width / 2.0, y + cell_height + 12.0);
+                svg.words(place, "middle", Style { size: 11.0, ..Style::plain(&faint) }, caption);
+            }
+        }
+        svg.close()
+    }
+}
+
+/// Each pixel as a square; neighbours of one colour are one shape.
+fn squares(svg: &mut Svg, (left, top): (f64, f64), pixels: &[[u8; 3]], width: usize, side: f64) {
+    svg.add(format_args!(r#"<g shape-rendering="crispEdges">"#));
+    for (row, line) in pixels.chunks(width).enumerate() {
+        let mut x = left;
+        for same in line.chunk_by(|a, b| a == b) {
+            let long = same.len() as f64 * side;
+            let [r, g, b] = same[0];
+            svg.add(format_args!(
+                r##"<rect x="{}" y="{}" width="{}" height="{}" fill="#{r:02x}{g:02x}{b:02x}"/>"##,
+                number(x),
+                number(top + row as f64 * side),
+                number(long),
+                number(side)
+            ));
+            x += long;
+        }
+    }
+    svg.text.push_str("</g>");
+}
+
+impl Shades {
+    fn pixel(self, value: f32, largest: f32) -> [u8; 3] {
+        match self {
+            Shades::Grey => [(value.clamp(0.0, 1.0) * 255.0).round() as u8; 3],
+            Shades::Signed => {
+                let full = if value < 0.0 { [0.0, 0.33, 0.64] } else { [0.8, 0.32, 0.0] };
+                let share = if largest > 0.0 { (value.abs() / largest).clamp(0.0, 1.0) } else { 0.0 };
+                full.map(|c: f32| ((1.0 - share * (1.0 - c)) * 255.0).round() as u8)
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! What can be typed.
 
+use crate::report_args::{LookArgs, PlotArgs, ReportArgs};
 use clap::{Args, Parser, Subcommand, ValueHint};
 use mclv::Init;
 use mclv::data::{Binarize, DataSpec, Split};
@@ -26,6 +27,7 @@ Examples:
   mclv logz model.safetensors                          exact log Z, or an estimate with its error bar
   mclv sample model.safetensors -o samples.png         what it has learnt
   mclv tours model.safetensors                         how its chain returns to the data, and log Z from that
+  mclv report runs/digits-1                            a page to look at, or to compare several runs
   mclv data list                                       the data sets known by name
   mclv selftest                                        is everything right on this machine?
 
@@ -68,6 +70,10 @@ pub(crate) enum Command {
     Sample(SampleArgs),
     /// Show how the model's chain returns to a stopping set: tour lengths, by label too, and log Z
     Tours(ToursArgs),
+    /// Make an HTML page of a run, or of several side by side
+    Report(ReportArgs),
+    /// Draw one figure of a run for a paper: .svg or .png
+    Plot(PlotArgs),
     /// Turn data into features: the hidden probabilities of each row
     Transform(TransformArgs),
     /// Convert a model between file formats, which go by extension
@@ -157,9 +163,10 @@ impl Preparation {
   mclv train rows.npy --weights weights.npy
   mclv train --config runs/best/config.toml --seed 7 --output runs/again
   mclv train --resume runs/best
+  mclv train mnist --live --tensorboard
 
-The run folder holds config.toml (the resolved settings), metrics.jsonl (a line an epoch), checkpoints, model.safetensors
-and best.safetensors. Ctrl-C writes a checkpoint; resuming gives the same bits as never having stopped.")]
+The run folder holds config.toml (the resolved settings), metrics.jsonl (a line an epoch), checkpoints, model.safetensors,
+best.safetensors and report.html. Ctrl-C writes a checkpoint; resuming gives the same bits as never having stopped.")]
 pub(crate) struct TrainArgs {
     /// The data: a name (see `mclv data list`) or a file [default: digits]
     #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
@@ -293,6 +300,8 @@ pub(crate) struct TrainArgs {
     /// Minutes after which a checkpoint is written in any case
     #[arg(long, default_value_t = 5.0, value_name = "MINUTES", help_heading = "Watching")]
     pub(crate) checkpoint_minutes: f64,
+    #[command(flatten)]
+    pub(crate) look: LookArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -408,6 +417,12 @@ pub(crate) struct LogzArgs {
     /// Which part of the data
     #[arg(long, default_value = "train", value_name = "SPLIT")]
     pub(crate) split: Split,
+    /// Write a page with the estimates and what they are worth to this .html file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+    /// Overwrite the report if it is there
+    #[arg(short, long, requires = "report")]
+    pub(crate) force: bool,
     #[command(flatten)]
     pub(crate) work: WorkArgs,
     #[command(flatten)]
@@ -618,6 +633,9 @@ pub(crate) struct ToursArgs {
     /// Write a grid of starts and next states of the shortest and longest tours to this .png file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pictures: Option<PathBuf>,
+    /// Write a page with tables, charts and pictures to this .html file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
     /// Pictures in a line
     #[arg(long, default_value_t = 10, value_name = "N", requires = "pictures", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) columns: u16,

@@ -2,9 +2,13 @@
 
 mod args;
 mod commands;
+mod events;
 mod half_blocks;
+mod live;
 mod output;
 mod plot;
+mod report_args;
+mod sparkline;
 mod watch;
 
 use args::{Cli, Command};
@@ -56,6 +60,8 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Sample(args) => commands::sample::run(args, &cli.global, &out),
         Command::Tours(args) => commands::tours::run(args, &cli.global, &out),
         Command::Transform(args) => commands::transform::run(args, &cli.global, &out),
+        Command::Report(args) => commands::report::run(args, &out),
+        Command::Plot(args) => commands::plot::run(args, &out),
         Command::Selftest => commands::selftest::run(&out),
         Command::Completions { shell } => commands::completions::run(*shell),
     }

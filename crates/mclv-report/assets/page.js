@@ -41,9 +41,9 @@
         const limits = s.low ? ` (${text(u.data[at + 1][k])} … ${text(u.data[at + 2][k])})` : "";
         return text(y) + limits;
       };
-      series.push({ label: s.name || chart.y.label, stroke: colour, width: dots ? 0 : 2, dash: s.dashed ? [6, 4] : undefined,
+      series.push({ label: s.name || chart.title, stroke: colour, width: dots ? 0 : 2, dash: s.dashed ? [6, 4] : undefined,
         show, spanGaps: true, value, paths: s.mark === "step" ? steps : dots ? () => null : undefined,
-        points: { show: dots || s.x.length < 30, size: dots ? 8 : 5, fill: colour }, run: s.run });
+        points: { show: dots || s.mark === "line" && !s.dashed && s.x.length < 40, size: dots ? 8 : 5, fill: colour }, run: s.run });
       if (s.low) {
         const limit = { label: "", class: "limit", stroke: colour, width: dots ? 1 : 0, show, spanGaps: true,
           points: { show: false }, run: s.run, paths: s.mark === "step" ? steps : undefined };
@@ -52,12 +52,15 @@
       }
     }
     const axis = (side, a) => ({ label: a.label, labelSize: 20, labelFont: "12px system-ui", font: "12px system-ui", stroke: faint,
-      grid: { stroke: grid, width: 1 }, ticks: { stroke: grid, width: 1, size: 5 }, size: side ? 62 : 34, gap: 4, values: tick(a.log) });
+      grid: { stroke: grid, width: 1, filter: a.log ? decades : undefined }, ticks: { stroke: grid, width: 1, size: 5 },
+      size: side ? 62 : 34, gap: 4, values: tick(a.log), filter: a.log ? decades : undefined });
     const scale = a => a.log ? { distr: 3, log: 10, range: logRange } : {};
     return { title: chart.title, width, height: Math.max(220, Math.min(380, Math.round(width * 0.46))), series, bands,
       scales: { x: { time: false, ...scale(chart.x) }, y: scale(chart.y) }, axes: [axis(0, chart.x), axis(1, chart.y)],
       cursor: { points: { size: 7 }, drag: { x: true, y: false } }, legend: { live: true }, padding: [8, 14, 0, 0] };
   }
+
+  const decades = (u, splits) => splits.map(x => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9 ? x : null);
 
   function logRange(u, low, high) {
     if (low == null || !(low > 0)) return [1, 10];

@@ -6,4 +6,5 @@ pub mod log_z;
 pub mod page;
 pub mod pictures;
 pub mod run;
+pub mod tensorboard;
 pub mod tours;

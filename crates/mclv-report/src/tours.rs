@@ -153,7 +153,7 @@ pub fn first_steps(
     Ok((begun, next))
 }
 
-/// The shortest and the longest tours: where they began, and the visible layer after the first step.
+/// The shortest and the longest tours, a grid each: where they began, and the visible layer after the first step.
 ///
 /// # Errors
 /// If the parts do not go together.
@@ -169,16 +169,44 @@ pub fn picture_grids(
     let mut grids = Vec::new();
     for (title, numbers) in [("The shortest tours", shortest), ("The longest tours", longest)] {
         let (starts, next) = first_steps(model, engine, run, rows, &numbers)?;
-        let captions = numbers.iter().map(|&t| {
-            let tour = run.0.as_slice()[t];
-            format!("{}{}", if tour.is_complete() { "ξ = " } else { "ξ > " }, tour.length)
-        });
-        let captions: Vec<String> = vec![String::new(); numbers.len()].into_iter().chain(captions).collect();
+        let captions = vec![String::new(); numbers.len()].into_iter().chain(lengths(run.0, &numbers));
         let pictures = starts.into_iter().chain(next).collect();
         let grid = PictureGrid::new(title, pictures, shape, numbers.len()).captions(captions);
         grids.push(grid.row_names(["start", "next"]));
     }
     Ok(grids)
+}
+
+/// The same in one grid of four lines.
+///
+/// # Errors
+/// If the parts do not go together.
+pub fn picture_grid(
+    model: (&Rbm, &StoppingSet),
+    engine: &TourEngine<'_>,
+    run: (&Tours, &TourSettings),
+    rows: Option<&Rows>,
+    shape: (usize, usize),
+    n: usize,
+) -> Result<PictureGrid> {
+    let (mut shortest, mut longest) = extremes(run.0.as_slice(), n);
+    // Lines of one length.
+    let n = shortest.len().min(longest.len());
+    shortest.truncate(n);
+    longest.truncate(n);
+    let (mut pictures, mut captions) = (Vec::new(), Vec::new());
+    for numbers in [&shortest, &longest] {
+        let (starts, next) = first_steps(model, engine, run, rows, numbers)?;
+        pictures.extend(starts.into_iter().chain(next));
+        captions.extend(vec![String::new(); n].into_iter().chain(lengths(run.0, numbers)));
+    }
+    let grid = PictureGrid::new("The shortest and the longest tours", pictures, shape, n).captions(captions);
+    Ok(grid.row_names(["shortest: start", "next", "longest: start", "next"]))
+}
+
+fn lengths(tours: &Tours, numbers: &[usize]) -> Vec<String> {
+    let caption = |tour: Tour| format!("{}{}", if tour.is_complete() { "ξ = " } else { "ξ > " }, tour.length);
+    numbers.iter().map(|&t| caption(tours.as_slice()[t])).collect()
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! `mclv logz`: the partition function of a model, by one method or several.
 
-use super::model_data;
+use super::{check_output, model_data, report};
 use crate::args::{Global, LogzArgs, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
 use crate::watch::Watch;
@@ -8,12 +8,16 @@ use anyhow::{Context, anyhow};
 use mclv::data::Dataset;
 use mclv::partition::{Agreement, Effort, Guarantee, LogZ, Method, MethodSettings, Question};
 use mclv::{ModelFile, StoppingSet, human_seconds};
+use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
 
 /// Standard error that tours aim at.
 const TARGET_SE: f64 = 0.01;
 
 pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
+    if let Some(path) = &args.report {
+        check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
+    }
     let model = ModelFile::load(&args.model)?;
     let settings = settings(&args.work, &args.limit, global, TARGET_SE);
     let set = stopping_set(&args.work)?;
@@ -26,11 +30,27 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
             methods.iter().map(|&m| ask(&question, Some(m), &settings)).collect::<anyhow::Result<_>>()?
         }
     };
+    if let Some(path) = &args.report {
+        let subtitle = format!("{} visible × {} hidden units", model.rbm.n_visible(), model.rbm.n_hidden());
+        let mut blocks = mclv_report::log_z::blocks(&estimates);
+        if estimates.len() > 1 {
+            blocks.insert(
+                1,
+                Block::chart(
+                    mclv_report::log_z::figure(&estimates),
+                    "95 % intervals, or ± 1.96 standard errors.",
+                ),
+            );
+        }
+        let title = format!("log Z of {}", args.model.display());
+        report::save(&Page::new(title, subtitle).with(Section::new("log Z", blocks)), path)?;
+    }
     let agreement = (estimates.len() > 1).then(|| Agreement::new(&estimates));
     let json = json!({
         "model": args.model.to_string_lossy(),
         "data": data.as_ref().map(|data| &data.provenance),
         "seed": global.seed,
+        "report": args.report.as_ref().map(|path| path.to_string_lossy()),
         "estimates": estimates.iter().map(to_json).collect::<Vec<_>>(),
         "agreement": agreement,
         "verdict": agreement.as_ref().map(ToString::to_string),

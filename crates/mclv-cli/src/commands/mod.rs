@@ -8,6 +8,8 @@ pub(crate) mod inspect;
 pub(crate) mod likelihood;
 pub(crate) mod logz;
 pub(crate) mod model_data;
+pub(crate) mod plot;
+pub(crate) mod report;
 pub(crate) mod sample;
 pub(crate) mod selftest;
 pub(crate) mod tours;

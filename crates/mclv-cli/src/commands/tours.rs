@@ -13,6 +13,9 @@ use mclv::tour::{
     TourSettings, Tours,
 };
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
+use mclv_report::figure::{Axis, Figure, PictureGrid, Point, Series};
+use mclv_report::page::{Block, Page, Section};
+use mclv_report::tours::{Toured, extremes, first_steps, picture_grids};
 use serde::Serialize;
 use serde_json::json;
 
@@ -87,19 +90,23 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     if let Some(path) = &args.pictures {
         check_output(path, args.force, &["png"], ".png").context("--pictures")?;
     }
+    if let Some(path) = &args.report {
+        check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
+    }
     ensure!(args.time_limit > 0.0, "--time-limit: no tour can be made in no time; give 1s or more, or none");
     let model = ModelFile::load(&args.model)?;
     let data =
         model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
     // What will be needed in the end is asked for before the long work.
-    let shape = match args.pictures {
-        Some(_) => {
+    let shape = match (&args.pictures, &args.report) {
+        (Some(_), _) => {
             Some(model_data::image_shape(args.shape, &model, std::iter::once(&data))?.with_context(|| {
                 let n = model.rbm.n_visible();
                 format!("--pictures: it is not known how {n} visible units make a picture; name --shape HxW")
             })?)
         }
-        None => None,
+        (None, Some(_)) => model_data::image_shape(args.shape, &model, std::iter::once(&data))?,
+        (None, None) => None,
     };
     let settings = TourSettings {
         n_tours: args.tours as usize,
@@ -113,6 +120,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     };
 
     let (mut reports, mut tails, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut all_tours, mut grids) = (Vec::new(), Vec::new());
     for &m in &args.samples_per_row {
         let all: Vec<usize> = (0..data.n_rows()).collect();
         let (set, members) =
@@ -130,13 +138,10 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
             let columns = usize::from(args.columns);
             let (shortest, longest) = extremes(tours.as_slice(), columns);
             for numbers in [&shortest, &longest] {
-                let starts = start_images(&model.rbm, &drawn.set, &tours, rows, numbers)?;
-                let mut next = Vec::new();
-                for &number in numbers {
-                    let (v, _) = engine.replay(&tours, &settings, rows, number, 1)?;
-                    next.extend(values(&v));
-                }
-                for mut line in [starts, next] {
+                let (starts, next) =
+                    first_steps((&model.rbm, &drawn.set), &engine, (&tours, &settings), rows, numbers)?;
+                for line in [starts, next] {
+                    let mut line = line.concat();
                     line.resize(columns * model.rbm.n_visible(), NO_PICTURE);
                     pictures.extend(line);
                 }
@@ -145,8 +150,17 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
                 |numbers: Vec<usize>| numbers.into_iter().map(|t| tours.as_slice()[t].length).collect();
             report.pictured = Some(Pictured { shortest: lengths(shortest), longest: lengths(longest) });
         }
+        if let (Some(_), Some(shape)) = (&args.report, shape) {
+            let (model, run) = ((&model.rbm, &drawn.set), (&tours, &settings));
+            grids.extend(picture_grids(model, &engine, run, rows, shape, 8)?);
+        }
         tails.push((format!("m = {m}"), tours.ccdf()));
         reports.push(report);
+        all_tours.push((drawn.set.len(), tours));
+    }
+    if let Some(path) = &args.report {
+        let title = format!("Tours of {}", args.model.display());
+        super::report::save(&page(title, &data, &reports, &all_tours, grids), path)?;
     }
 
     if let Some(path) = &args.csv {
@@ -158,7 +172,8 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     }
     let json = json!({ "model": args.model.to_string_lossy(), "data": data.provenance, "starts": args.starts,
         "settings": settings, "csv": args.csv.as_ref().map(|p| p.to_string_lossy()),
-        "pictures": args.pictures.as_ref().map(|p| p.to_string_lossy()), "sets": reports });
+        "pictures": args.pictures.as_ref().map(|p| p.to_string_lossy()),
+        "report": args.report.as_ref().map(|p| p.to_string_lossy()), "sets": reports });
     out.print(&json, || text(args, &data, &reports, &tails))
 }
 
@@ -269,37 +284,48 @@ fn by_label(labels: &Labels, drawn: &Drawn, tours: &Tours, from_rows: bool) -> V
     named.filter_map(|(label, tours)| Some(LabelTours { label: label.clone(), tours: tours? })).collect()
 }
 
-/// The numbers of the `n` shortest tours that returned, and of the `n` longest, at most one from each start.
-fn extremes(tours: &[Tour], n: usize) -> (Vec<usize>, Vec<usize>) {
-    let mut order: Vec<usize> = (0..tours.len()).collect();
-    // Stable: of tours of one length the first ones.
-    order.sort_by_key(|&t| tours[t].length);
-    let take = |numbers: &mut dyn Iterator<Item = usize>| {
-        let mut seen = std::collections::HashSet::new();
-        numbers.filter(|&t| seen.insert(tours[t].start)).take(n).collect()
-    };
-    let shortest = take(&mut order.iter().copied().filter(|&t| tours[t].is_complete()));
-    order.sort_by_key(|&t| std::cmp::Reverse(tours[t].length));
-    (shortest, take(&mut order.iter().copied()))
-}
-
-/// What tours began at: the row, or the mean of the visible layer given the hidden state.
-fn start_images(
-    rbm: &Rbm,
-    set: &StoppingSet,
-    tours: &Tours,
-    rows: Option<&Rows>,
-    numbers: &[usize],
-) -> anyhow::Result<Vec<f32>> {
-    let starts: Vec<usize> = numbers.iter().map(|&t| tours.as_slice()[t].start as usize).collect();
-    Ok(match rows {
-        Some(rows) => values(&rows.select(&starts)),
-        None => rbm.mean_v_from_h(&Rows::Bits(set.states().select(&starts)))?.values().to_vec(),
-    })
-}
-
-fn values(rows: &Rows) -> Vec<f32> {
-    (0..rows.n_rows()).flat_map(|r| (0..rows.n_columns()).map(move |i| rows.get(r, i))).collect()
+/// The page of tours: tails, results, by label, pictures, log Z.
+fn page(
+    title: String,
+    data: &Dataset,
+    reports: &[Report],
+    tours: &[(usize, Tours)],
+    grids: Vec<PictureGrid>,
+) -> Page {
+    let name = |report: &Report| format!("m = {}", report.samples_per_row);
+    let toured: Vec<Toured<'_>> = reports
+        .iter()
+        .zip(tours)
+        .map(|(report, (n_states, tours))| Toured { name: name(report), n_states: *n_states, tours })
+        .collect();
+    let mut by_label = Figure::new("Longer than one step, by label").y(Axis::linear("% of tours"));
+    let labels = reports.iter().find_map(|report| report.by_label.as_ref());
+    if let Some(labels) = labels {
+        by_label = by_label.x(Axis::named("label", labels.iter().map(|l| l.label.clone())));
+    }
+    for report in reports {
+        let bars = report.by_label.iter().flatten().enumerate();
+        let bars = bars.map(|(k, l)| Point::new(k as f64, 100.0 * (1.0 - l.tours.one_step)));
+        by_label = by_label.with(Series::bars(name(report), bars));
+    }
+    let estimates: Vec<LogZ> = reports
+        .iter()
+        .filter_map(|report| {
+            let mut log_z = report.log_z.clone()?;
+            log_z.method = format!("{}, {}", log_z.method, name(report));
+            Some(log_z)
+        })
+        .collect();
+    let mut blocks = mclv_report::tours::blocks(&toured);
+    blocks.insert(1, Block::chart(by_label, ""));
+    let pictures = grids.into_iter().map(|grid| {
+        Block::pictures(grid, "Above where tours began, below the visible layer after the first step.")
+    });
+    let log_z = if estimates.is_empty() { Vec::new() } else { mclv_report::log_z::blocks(&estimates) };
+    Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preprocessing))
+        .with(Section::new("Tours", blocks))
+        .with(Section::new("Pictures", pictures))
+        .with(Section::new("log Z", log_z))
 }
 
 /// Every length at which the tail function changes.
@@ -349,6 +375,7 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
     let mut files: Vec<(&str, String)> = Vec::new();
     files.extend(args.csv.as_ref().map(|path| ("wrote", path.display().to_string())));
     files.extend(args.pictures.as_ref().map(|path| ("wrote", path.display().to_string())));
+    files.extend(args.report.as_ref().map(|path| ("wrote", path.display().to_string())));
     for (report, (name, _)) in reports.iter().zip(tails) {
         if let Some(pictured) = &report.pictured {
             let list = |lengths: &[u32]| -> String {
@@ -381,19 +408,4 @@ fn label_table(reports: &[Report]) -> String {
     });
     let header = ["m", "label", "tours", "one step", "mean length", "over 100", "unfinished"];
     table(&header, &[0, 2, 3, 4, 5, 6], rows)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn extremes_are_of_different_starts() {
-        let tour = |(start, length, end)| Tour { start, length, end };
-        let tours =
-            [(0, 1, End::OwnStart), (0, 1, End::OwnStart), (1, 9, End::Cut), (2, 3, End::Elsewhere(0))];
-        let tours: Vec<Tour> = tours.into_iter().map(tour).collect();
-        assert_eq!(extremes(&tours, 5), (vec![0, 3], vec![2, 3, 0]));
-        assert_eq!(extremes(&tours, 1), (vec![0], vec![2]));
-    }
 }

@@ -1,9 +1,15 @@
 //! `mclv train`: train a model in a run folder.
 
+use super::report;
 use crate::args::{Global, Preset, Rule, TrainArgs};
+use crate::events::Events;
+use crate::live;
 use crate::output::{Output, facts, table};
+use crate::sparkline::sparkline;
 use crate::watch::Watch;
 use anyhow::Context;
+use mclv::Rbm;
+use mclv::bits::BitRows;
 use mclv::data::Binarize;
 use mclv::gradient::{Gradient, Lvs, Starts, TourLength, VisibleChain};
 use mclv::human_seconds;
@@ -32,17 +38,49 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             (Run::create(&folder, input, &Watch::new("fetching", "B"))?, folder)
         }
     };
-    let live = Live { watch: Watch::new("training", "updates"), said: Mutex::default(), quiet: global.json };
+    let server = args.look.live.then(|| live::Server::start(&folder, args.look.port)).transpose()?;
+    if let Some(server) = &server {
+        eprintln!("live report: {}", server.address());
+    }
+    let events = args.look.tensorboard.then(|| Events::create(&folder, run.train_data())).transpose()?;
+    let live = Live {
+        watch: Watch::new("training", "updates"),
+        said: Mutex::default(),
+        quiet: global.json,
+        likelihoods: Mutex::default(),
+        events,
+    };
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
     let outcome = run.go(checkpoints, &live)?;
+    let likelihoods = live.likelihoods.lock().map(|l| l.clone()).unwrap_or_default();
     drop(live);
+    let ended = !matches!(outcome, Outcome::Interrupted { .. });
+    // A model is worth more than a page about it: what goes wrong here is said, and no failure.
+    let report = (ended && !args.look.no_report)
+        .then(|| report::of_finished(&folder))
+        .and_then(|report| report.map_err(|e| tracing::warn!("no report: {e:#}")).ok());
+    if let Some(server) = server {
+        server.finish();
+    }
     match outcome {
         Outcome::Finished { metrics, best, early } => {
             let json = json!({ "run": folder.to_string_lossy(), "model": folder.join("model.safetensors").to_string_lossy(),
                 "early_stop": early, "best": best.map(|(epoch, value)| json!({ "epoch": epoch, "log_likelihood": value })),
-                "metrics": metrics, "config": run.input() });
-            out.print(&json, || summary(&metrics, best, early, run.input(), &folder))
+                "metrics": metrics, "config": run.input(), "report": report.as_ref().map(|p| p.to_string_lossy()) });
+            out.print(&json, || {
+                let mut text = summary(&metrics, best, early, run.input(), &folder);
+                let mut lines = Vec::new();
+                let curve = sparkline(&likelihoods, 40);
+                if let (false, Some(first), Some(last)) =
+                    (curve.is_empty(), likelihoods.first(), likelihoods.last())
+                {
+                    lines.push(("likelihood    ", format!("{first:.1} {curve} {last:.1}")));
+                }
+                lines.extend(report.as_ref().map(|path| ("report        ", path.display().to_string())));
+                text.push_str(&facts(&lines));
+                text
+            })
         }
         Outcome::Diverged(warning) => {
             anyhow::bail!("{warning} (run folder {})", folder.display())
@@ -245,6 +283,9 @@ struct Live {
     watch: Watch,
     said: Mutex<HashSet<String>>,
     quiet: bool,
+    /// Of training rows, in order.
+    likelihoods: Mutex<Vec<f64>>,
+    events: Option<Events>,
 }
 
 impl Progress for Live {
@@ -259,6 +300,9 @@ impl Progress for Live {
 
 impl Listener for Live {
     fn epoch(&self, metrics: &Metrics) {
+        if let Some(events) = &self.events {
+            events.epoch(metrics);
+        }
         let Some(train) = metrics.train_log_likelihood else { return };
         let error = metrics
             .log_z
@@ -270,6 +314,15 @@ impl Listener for Live {
         let text = format!("epoch {}: log-likelihood {train:.2}{validation}{error}", metrics.epoch);
         tracing::info!("{text}");
         self.watch.say(text);
+        if let Ok(mut likelihoods) = self.likelihoods.lock() {
+            likelihoods.push(train);
+        }
+    }
+
+    fn evaluated(&self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
+        if let Some(events) = &self.events {
+            events.evaluated(metrics, rbm, chains);
+        }
     }
 
     fn warning(&self, warning: &Warning) {

@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub(super) const LETTER: f64 = 12.0;
 pub(super) const TITLE: f64 = 14.0;
 const WIDE: f64 = 0.6;
+/// Lines of fewer points than this show them.
+const FEW: usize = 40;
 
 /// The plot's frame within the figure.
 struct Frame {
@@ -328,20 +330,25 @@ impl Places<'_> {
                 svg.add(format_args!(
                     r#"<path d="{path}" stroke="{colour}" stroke-width="2" stroke-linejoin="round" fill="none"{dash}/>"#
                 ));
+                // Few points are worth a dot each; and a lone one would not be seen otherwise.
+                if series.mark == Mark::Line && !series.dashed && series.points.len() < FEW {
+                    self.dots(svg, series.points.iter().filter(|p| shown(p)), 2.5, &colour);
+                }
             }
             (Mark::Bars, Pass::Under) => self.bars(svg, k, &colour, theme),
             (Mark::Points, Pass::Over) => {
                 self.error_bars(svg, series.points.iter().filter(|p| shown(p)), 0.0, &colour);
-                for p in series.points.iter().filter(|p| shown(p)) {
-                    let (x, y) = (self.at)(p);
-                    svg.add(format_args!(
-                        r#"<circle cx="{}" cy="{}" r="3.5" fill="{colour}"/>"#,
-                        number(x),
-                        number(y)
-                    ));
-                }
+                self.dots(svg, series.points.iter().filter(|p| shown(p)), 3.5, &colour);
             }
             (Mark::Bars, Pass::Over) | (Mark::Points, Pass::Under) => {}
+        }
+    }
+
+    fn dots<'p>(&self, svg: &mut Svg, points: impl Iterator<Item = &'p Point>, radius: f64, colour: &str) {
+        for p in points {
+            let (x, y) = (self.at)(p);
+            let (x, y) = (number(x), number(y));
+            svg.add(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"/>"#));
         }
     }
 
@@ -354,11 +361,6 @@ impl Places<'_> {
                 (_, Mark::Step) => write!(path, "H{x}V{y}"),
                 _ => write!(path, "L{x} {y}"),
             };
-        }
-        if let [p] = run {
-            // A lone point would not be seen.
-            let _ = write!(path, "h{}", if mark == Mark::Step { "6" } else { ".01" });
-            debug_assert!(p.x.is_finite());
         }
     }
 

@@ -88,14 +88,19 @@ impl PictureGrid {
         let (height, width) = self.shape;
         let scale = (SIDE / height.max(width).max(1)).max(1);
         let (cell_width, cell_height) = ((width * scale) as f64, (height * scale) as f64);
-        let caption = if self.captions.is_empty() { 4.0 } else { 18.0 };
         let names = self.row_names.iter().map(|n| n.chars().count()).max().unwrap_or(0) as f64 * 7.0;
         let (left, top) = (12.0 + names, if self.title.is_empty() { 12.0 } else { 34.0 });
         let n_columns = self.n_columns.min(self.pictures.len().max(1));
         let n_rows = self.pictures.len().div_ceil(n_columns);
         let total_width = (left + n_columns as f64 * (cell_width + 4.0) + 8.0)
             .max(24.0 + self.title.chars().count() as f64 * 8.8);
-        let total_height = top + n_rows as f64 * (cell_height + caption) + 8.0;
+        // Lines with captions are higher.
+        let captioned = |row: usize| {
+            let captions = self.captions.iter().skip(row * n_columns).take(n_columns);
+            if captions.into_iter().any(|c| !c.is_empty()) { 18.0 } else { 4.0 }
+        };
+        let top_of = |row: usize| top + (0..row).map(|r| cell_height + captioned(r)).sum::<f64>();
+        let total_height = top_of(n_rows) + 8.0;
 
         let mut svg = Svg::open(total_width, total_height, &self.title, theme, reader);
         let (ink, faint) = (theme.colour(Role::Ink), theme.colour(Role::Faint));
@@ -103,13 +108,13 @@ impl PictureGrid {
             svg.words((12.0, 23.0), "start", Style { size: TITLE, ..Style::plain(&ink) }, &self.title);
         }
         for (row, name) in self.row_names.iter().enumerate().take(n_rows) {
-            let y = top + row as f64 * (cell_height + caption) + cell_height / 2.0 + 4.0;
+            let y = top_of(row) + cell_height / 2.0 + 4.0;
             svg.words((left - 8.0, y), "end", Style::plain(&faint), name);
         }
         let largest = self.pictures.iter().flatten().fold(0f32, |m, x| m.max(x.abs()));
         for (k, picture) in self.pictures.iter().enumerate() {
             let x = left + (k % n_columns) as f64 * (cell_width + 4.0);
-            let y = top + (k / n_columns) as f64 * (cell_height + caption);
+            let y = top_of(k / n_columns);
             let pixels: Vec<[u8; 3]> = picture.iter().map(|&v| self.shades.pixel(v, largest)).collect();
             match reader {
                 Reader::Person => svg.add(format_args!(

@@ -47,16 +47,18 @@ impl RunFolder {
         let metrics = read_metrics(&path.join("metrics.jsonl"), &mut problems);
         let snapshot = keep(Snapshot::load(path), &mut problems);
         let model_path = path.join("model.safetensors");
-        let model = if model_path.exists() {
-            keep(ModelFile::load(&model_path), &mut problems)
-        } else {
-            if input.is_some() {
-                problems
-                    .push("model.safetensors is not there: training has not ended, or it was removed".into());
-            }
-            let best = path.join("best.safetensors");
-            if best.exists() { keep(ModelFile::load(&best), &mut problems) } else { None }
-        };
+        let ended = model_path.exists();
+        let done = metrics.last().map_or(0, |m| m.epoch);
+        if ended && done == 0 {
+            problems.push(format!("{}: no epoch is recorded", path.join("metrics.jsonl").display()));
+        }
+        // Before the end of training it is no loss.
+        if !ended && input.as_ref().is_some_and(|input| input.train.epochs == done) {
+            problems.push(format!("{} is not there, although all epochs are made", model_path.display()));
+        }
+        let model_path = if ended { model_path } else { path.join("best.safetensors") };
+        let model =
+            if model_path.exists() { keep(ModelFile::load(&model_path), &mut problems) } else { None };
         if input.is_none() && metrics.is_empty() && model.is_none() && snapshot.is_none() {
             return Err(Error::malformed(
                 path,
@@ -132,9 +134,6 @@ fn read_metrics(path: &Path, problems: &mut Vec<String>) -> Vec<Metrics> {
         let n = damaged.len();
         problems
             .push(format!("{}: {n} damaged lines are left out, the first is line {first}", path.display()));
-    }
-    if metrics.is_empty() {
-        problems.push(format!("{}: no epoch is recorded", path.display()));
     }
     metrics
 }

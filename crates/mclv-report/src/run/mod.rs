@@ -11,4 +11,4 @@ mod single;
 pub use curves::{Against, likelihood, watched};
 pub use folder::{RunFolder, estimator_name};
 pub use several::several_runs;
-pub use single::{ModelView, final_tours, single_run};
+pub use single::{ModelParts, ModelView, single_run};

@@ -44,13 +44,13 @@ fn table_of_runs(runs: &[RunFolder]) -> Table {
     let header = vec![
         Column::text("run"),
         Column::text("estimator"),
-        Column::number("hidden units"),
+        Column::number("hidden"),
         Column::number("seed"),
         Column::number("epochs"),
         Column::number("train (nats)"),
         Column::number("validation (nats)"),
         Column::number("best"),
-        Column::number("std. error of log Z"),
+        Column::number("log Z ±"),
         Column::number("time"),
     ];
     let row = |run: &RunFolder| {

@@ -2,19 +2,23 @@
 
 use super::curves::{self, Against};
 use super::{RunFolder, likelihood, watched};
+use crate::figure::PictureGrid;
 use crate::page::{Block, Level, Page, Section, Verdict};
 use crate::{log_z, pictures, tours};
 use mclv::data::{self, DataSpec, Dataset, Rows, Split};
 use mclv::partition::{Guarantee, LogZ, mclv_from_tours};
 use mclv::progress::Progress;
+use mclv::sample::{SampleSettings, Start, sample};
 use mclv::tour::{TourEngine, TourSettings};
 use mclv::train::{Metrics, Warning};
-use mclv::{Rbm, Result, StoppingSet, human_seconds};
+use mclv::{Error, Rbm, Result, StoppingSet, human_seconds};
 
 /// Rows whose hidden states make the stopping set of the report's tours, tours, and steps of all of them together.
 const SET_ROWS: usize = 20_000;
 const N_TOURS: usize = 5_000;
 const MAX_STEPS: u64 = 2_000_000;
+/// The same times visible and hidden units.
+const MAX_WORK: u64 = 40_000_000_000;
 
 /// What is shown of the model itself: pictures, tours.
 #[derive(Default)]
@@ -29,117 +33,177 @@ impl ModelView {
     /// Load the training rows, draw pictures, make tours. What cannot be had is noted.
     ///
     /// # Errors
-    /// [`mclv::Error::Cancelled`] if the listener says stop.
+    /// [`Error::Cancelled`] if the listener says stop.
     pub fn new(run: &RunFolder, with_tours: bool, progress: &dyn Progress) -> Result<Self> {
         let mut view = Self::default();
-        let Some(rbm) = run.model.as_ref().map(|m| &m.rbm).or(run.snapshot.as_ref().map(|s| &s.rbm)) else {
-            view.problems.push("there is no model: no pictures and no tours".into());
-            return Ok(view);
-        };
-        let data = match training_rows(run, progress) {
-            Err(mclv::Error::Cancelled) => return Err(mclv::Error::Cancelled),
+        let mut note = |what: &str, result: Result<Vec<Block>>| match result {
+            Err(Error::Cancelled) => Err(Error::Cancelled),
             Err(e) => {
-                view.problems.push(format!("training rows: {e}"));
-                None
+                view.problems.push(format!("{what}: {e}"));
+                Ok(Vec::new())
             }
-            Ok(data) => data.filter(|data| data.n_columns() == rbm.n_visible()),
+            Ok(blocks) => Ok(blocks),
         };
-        let shape = data.as_ref().and_then(|d| d.image_shape).or_else(|| {
-            let recorded = run.model.as_ref().and_then(|m| m.provenance.data.as_ref());
-            recorded.and_then(|d| d.image_shape)
-        });
-        let shape = shape.filter(|&s| mclv::picture::check_shape(s, rbm.n_visible()).is_ok());
-        if let Some(shape) = shape {
-            view.add_pictures(run, rbm, data.as_ref(), shape);
-        }
-        if let (Some(data), true) = (&data, with_tours) {
-            let seed = run.input.as_ref().map_or(0, |i| i.train.seed);
-            match view.add_tours(rbm, &data.rows, shape, seed, progress) {
-                Err(mclv::Error::Cancelled) => return Err(mclv::Error::Cancelled),
-                Err(e) => view.problems.push(format!("tours: {e}")),
-                Ok(()) => {}
+        let parts = match ModelParts::new(run, progress) {
+            Ok(parts) => parts,
+            Err(e) => {
+                note("pictures and tours", Err(e))?;
+                return Ok(view);
             }
+        };
+        if let Some(problem) = &parts.problem {
+            note("training rows", Err(Error::malformed(&run.path, problem)))?;
         }
+        let mut pictures = Vec::new();
+        if let Ok(shape) = parts.shape() {
+            pictures = note("pictures", parts.pictures(shape))?;
+        }
+        let (mut tours, mut log_z) = (Vec::new(), None);
+        if with_tours && parts.data.is_some() {
+            let made = parts.tours(progress).map(|(blocks, z)| {
+                log_z = Some(z);
+                blocks
+            });
+            tours = note("tours", made)?;
+        }
+        (view.pictures, view.tours, view.log_z) = (pictures, tours, log_z);
         Ok(view)
     }
+}
 
-    fn add_pictures(&mut self, run: &RunFolder, rbm: &Rbm, data: Option<&Dataset>, shape: (usize, usize)) {
+/// The model of a run and the rows it was trained on.
+pub struct ModelParts<'a> {
+    run: &'a RunFolder,
+    /// The model: that of the end, else the best so far, else that of the last checkpoint.
+    pub rbm: &'a Rbm,
+    data: Option<Dataset>,
+    /// Why there are no rows.
+    problem: Option<String>,
+}
+
+impl<'a> ModelParts<'a> {
+    /// The model, and its training rows if they can be had.
+    ///
+    /// # Errors
+    /// If there is no model, or the listener says stop.
+    pub fn new(run: &'a RunFolder, progress: &dyn Progress) -> Result<Self> {
+        let rbm = run.model.as_ref().map(|m| &m.rbm).or(run.snapshot.as_ref().map(|s| &s.rbm));
+        let rbm = rbm.ok_or_else(|| Error::malformed(&run.path, "holds no model that can be read"))?;
+        let spec = run.input.as_ref().map(|input| DataSpec { split: Split::Train, ..input.data.clone() });
+        let (data, problem) = match spec.map(|spec| data::load(&spec, progress)) {
+            Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
+            Some(Err(e)) => (None, Some(e.to_string())),
+            Some(Ok(data)) if data.n_columns() != rbm.n_visible() => {
+                let problem =
+                    format!("{} has {} columns, the model {}", data.name, data.n_columns(), rbm.n_visible());
+                (None, Some(problem))
+            }
+            Some(Ok(data)) => (Some(data), None),
+            None => (None, Some("no settings say what the model was trained on".into())),
+        };
+        Ok(Self { run, rbm, data, problem })
+    }
+
+    /// The training rows.
+    ///
+    /// # Errors
+    /// If they could not be had.
+    pub fn rows(&self) -> Result<&Rows> {
+        let why = || self.problem.clone().unwrap_or_default();
+        self.data.as_ref().map(|d| &d.rows).ok_or_else(|| Error::malformed(&self.run.path, why()))
+    }
+
+    /// Height and width of pictures.
+    ///
+    /// # Errors
+    /// If rows are not known to be pictures.
+    pub fn shape(&self) -> Result<(usize, usize)> {
+        let recorded = self.run.model.as_ref().and_then(|m| m.provenance.data.as_ref()?.image_shape);
+        let shape = self.data.as_ref().and_then(|d| d.image_shape).or(recorded);
+        shape
+            .filter(|&s| mclv::picture::check_shape(s, self.rbm.n_visible()).is_ok())
+            .ok_or_else(|| Error::malformed(&self.run.path, "it is not known how its rows make pictures"))
+    }
+
+    fn seed(&self) -> u64 {
+        self.run.input.as_ref().map_or(0, |i| i.train.seed)
+    }
+
+    fn pictures(&self, shape: (usize, usize)) -> Result<Vec<Block>> {
         let note = "Blue: negative, orange: positive, in one scale for all.";
-        self.pictures.push(Block::pictures(pictures::filters(rbm, shape), note));
-        let snapshot = run.snapshot.as_ref();
-        if let Some((s, chains)) = snapshot.and_then(|s| Some((s, s.chains.as_ref()?))) {
-            match pictures::chains(&s.rbm, chains, shape, 50) {
-                Ok(grid) => {
-                    let note =
-                        format!("E[v|h] of persistent chains or running tours after epoch {}.", s.epoch);
-                    self.pictures.push(Block::pictures(grid, note));
-                }
-                Err(e) => self.problems.push(format!("samples: {e}")),
-            }
+        let mut blocks = vec![Block::pictures(pictures::filters(self.rbm, shape), note)];
+        if let Some((s, chains)) = self.run.snapshot.as_ref().and_then(|s| Some((s, s.chains.as_ref()?))) {
+            let note = format!("E[v|h] of persistent chains or running tours after epoch {}.", s.epoch);
+            blocks.push(Block::pictures(pictures::chains(&s.rbm, chains, shape, 40)?, note));
         }
-        if let Some(data) = data {
-            match pictures::reconstructions(rbm, &data.rows, shape, 10) {
-                Ok(grid) => self.pictures.push(Block::pictures(grid, "E[v | E[h|v]]: one mean-field step.")),
-                Err(e) => self.problems.push(format!("reconstructions: {e}")),
-            }
+        if let Some(data) = &self.data {
+            let grid = pictures::reconstructions(self.rbm, &data.rows, shape, 8)?;
+            blocks.push(Block::pictures(grid, "E[v | E[h|v]]: one mean-field step."));
         }
+        Ok(blocks)
     }
 
-    fn add_tours(
-        &mut self,
-        rbm: &Rbm,
-        rows: &Rows,
-        shape: Option<(usize, usize)>,
-        seed: u64,
-        progress: &dyn Progress,
-    ) -> Result<()> {
-        let settings = tour_settings(seed);
-        let set = stopping_set(rbm, rows, seed)?;
-        let engine = TourEngine::new(rbm, &set)?;
+    /// What persistent chains show, else samples after 1,000 steps.
+    ///
+    /// # Errors
+    /// If the listener says stop.
+    pub fn samples(&self, shape: (usize, usize), progress: &dyn Progress) -> Result<PictureGrid> {
+        if let Some((s, chains)) = self.run.snapshot.as_ref().and_then(|s| Some((s, s.chains.as_ref()?))) {
+            return pictures::chains(&s.rbm, chains, shape, 64);
+        }
+        let settings = SampleSettings { seed: self.seed(), ..SampleSettings::default() };
+        let samples = sample(self.rbm, &settings, Start::Bias, None, progress)?;
+        Ok(PictureGrid::new("Samples after 1,000 steps", pictures::values(&samples.rows()), shape, 8))
+    }
+
+    fn tour_settings(&self) -> TourSettings {
+        // About two seconds of one core, whatever the size of the model.
+        let max_steps = MAX_WORK / (self.rbm.n_visible() * self.rbm.n_hidden()) as u64;
+        let max_steps = Some(max_steps.clamp(2 * N_TOURS as u64, MAX_STEPS));
+        TourSettings { n_tours: N_TOURS, max_steps, seed: self.seed(), ..TourSettings::default() }
+    }
+
+    fn stopping_set(&self) -> Result<StoppingSet> {
+        let rows = self.rows()?;
+        let n = rows.n_rows().min(SET_ROWS);
+        let chosen: Vec<usize> = (0..n).map(|k| k * rows.n_rows() / n).collect();
+        StoppingSet::draw(self.rbm, rows, &chosen, 1, self.seed(), 0)
+    }
+
+    fn tours(&self, progress: &dyn Progress) -> Result<(Vec<Block>, LogZ)> {
+        let (settings, set) = (self.tour_settings(), self.stopping_set()?);
+        let engine = TourEngine::new(self.rbm, &set)?;
         let made = engine.run(&settings, progress)?;
-        self.log_z = Some(mclv_from_tours(&made)?);
-        self.tours =
-            tours::blocks(&[tours::Toured { name: "m = 1".into(), n_states: set.len(), tours: &made }]);
-        if let Some(shape) = shape {
-            let grids = tours::picture_grids((rbm, &set), &engine, (&made, &settings), None, shape, 8)?;
+        let toured = tours::Toured { name: "m = 1".into(), n_states: set.len(), tours: &made };
+        let mut blocks = tours::blocks(&[toured]);
+        if let Ok(shape) = self.shape() {
+            let grids = tours::picture_grids((self.rbm, &set), &engine, (&made, &settings), None, shape, 8)?;
             let note = "Above E[v|h] of the state that the tour began in, below the visible layer after the first step.";
-            self.tours.extend(grids.into_iter().map(|grid| Block::pictures(grid, note)));
+            blocks.extend(grids.into_iter().map(|grid| Block::pictures(grid, note)));
         }
-        Ok(())
+        Ok((blocks, mclv_from_tours(&made)?))
     }
-}
 
-fn tour_settings(seed: u64) -> TourSettings {
-    TourSettings { n_tours: N_TOURS, max_steps: Some(MAX_STEPS), seed, ..TourSettings::default() }
-}
+    /// The tail function of tours of the model, as the report shows it.
+    ///
+    /// # Errors
+    /// If there are no training rows, or the listener says stop.
+    pub fn tail(&self, progress: &dyn Progress) -> Result<tours::Tail> {
+        let set = self.stopping_set()?;
+        let made = TourEngine::new(self.rbm, &set)?.run(&self.tour_settings(), progress)?;
+        Ok(tours::Tail { name: self.run.name.clone(), ccdf: made.ccdf(), fit: made.tail_fit() })
+    }
 
-fn stopping_set(rbm: &Rbm, rows: &Rows, seed: u64) -> Result<StoppingSet> {
-    let n = rows.n_rows().min(SET_ROWS);
-    let chosen: Vec<usize> = (0..n).map(|k| k * rows.n_rows() / n).collect();
-    StoppingSet::draw(rbm, rows, &chosen, 1, seed, 0)
-}
-
-fn training_rows(run: &RunFolder, progress: &dyn Progress) -> Result<Option<Dataset>> {
-    let Some(input) = &run.input else { return Ok(None) };
-    data::load(&DataSpec { split: Split::Train, ..input.data.clone() }, progress).map(Some)
-}
-
-/// The tail function of tours of the run's model, as the report shows it.
-///
-/// # Errors
-/// If there is no model, or its training rows cannot be had.
-pub fn final_tours(run: &RunFolder, progress: &dyn Progress) -> Result<tours::Tail> {
-    let rbm = run.model.as_ref().map(|m| &m.rbm).or(run.snapshot.as_ref().map(|s| &s.rbm));
-    let (Some(rbm), Some(data)) = (rbm, training_rows(run, progress)?) else {
-        return Err(mclv::Error::malformed(
-            &run.path,
-            "has no model, or does not say what it was trained on",
-        ));
-    };
-    let seed = run.input.as_ref().map_or(0, |i| i.train.seed);
-    let set = stopping_set(rbm, &data.rows, seed)?;
-    let made = TourEngine::new(rbm, &set)?.run(&tour_settings(seed), progress)?;
-    Ok(tours::Tail { name: run.name.clone(), ccdf: made.ccdf(), fit: made.tail_fit() })
+    /// The shortest and the longest tours in one grid.
+    ///
+    /// # Errors
+    /// If there are no training rows, or the listener says stop.
+    pub fn tour_pictures(&self, shape: (usize, usize), progress: &dyn Progress) -> Result<PictureGrid> {
+        let (settings, set) = (self.tour_settings(), self.stopping_set()?);
+        let engine = TourEngine::new(self.rbm, &set)?;
+        let made = engine.run(&settings, progress)?;
+        tours::picture_grid((self.rbm, &set), &engine, (&made, &settings), None, shape, 10)
+    }
 }
 
 /// The page of one run.
@@ -255,9 +319,9 @@ fn verdicts(run: &RunFolder, view: &ModelView) -> Vec<Verdict> {
         let same: Vec<_> = said.iter().filter(|(_, w)| kind(w) == kind(warning)).collect();
         let (first, (last, latest)) = (same[0].0, same[same.len() - 1]);
         let when = if same.len() == 1 {
-            format!("after epoch {first}")
+            format!("After epoch {first}")
         } else {
-            format!("after {} epochs from {first} to {last}; the last time", same.len())
+            format!("After {} epochs from {first} to {last}; the last time", same.len())
         };
         // What was over long before the end is history.
         let end = run.metrics.last().map_or(0, |m| m.epoch);

@@ -1,0 +1,240 @@
+//! `mclv train --live`: show the report of a run under way to browsers on this machine.
+//!
+//! Two things can be asked for, `/` and `/state?since=VERSION`, and nothing can be changed. Requests name no files. The
+//! server listens on the loopback address only and answers only to its own name, so that no page from elsewhere can read it
+//! through a browser.
+
+use anyhow::Context;
+use mclv::progress::Silent;
+use mclv_report::page::Page;
+use mclv_report::run::{ModelView, RunFolder, single_run};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{Ipv4Addr, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+const DEFAULT_PORT: u16 = 8377;
+/// Requests answered at a time, their longest head, and how long one may take to come.
+const MOST_AT_A_TIME: usize = 8;
+const LONGEST_HEAD: u64 = 8192;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A server under way.
+pub(crate) struct Server {
+    port: u16,
+    shared: Arc<Shared>,
+    thread: JoinHandle<()>,
+}
+
+struct Shared {
+    folder: PathBuf,
+    port: u16,
+    ended: AtomicBool,
+    stop: AtomicBool,
+    n_requests: AtomicUsize,
+    /// When a page last asked, and whether it has been told of the end.
+    asked: Mutex<(Option<Instant>, bool)>,
+    /// The page as of a version, and its pictures as of a checkpoint.
+    made: Mutex<Made>,
+}
+
+#[derive(Default)]
+struct Made {
+    version: String,
+    page: Option<Page>,
+}
+
+impl Server {
+    /// Listen; on the port given, else on the usual one or any that is free.
+    pub(crate) fn start(folder: &Path, port: Option<u16>) -> anyhow::Result<Self> {
+        let bind = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
+        let listener = match port {
+            Some(port) => bind(port)
+                .with_context(|| format!("--live: cannot listen on port {port}; name another with --port"))?,
+            None => bind(DEFAULT_PORT).or_else(|_| bind(0)).context("--live: cannot listen")?,
+        };
+        listener.set_nonblocking(true)?;
+        let port = listener.local_addr()?.port();
+        let shared = Arc::new(Shared {
+            folder: folder.into(),
+            port,
+            ended: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            n_requests: AtomicUsize::new(0),
+            asked: Mutex::default(),
+            made: Mutex::default(),
+        });
+        let thread = std::thread::spawn({
+            let shared = Arc::clone(&shared);
+            move || listen(&listener, &shared)
+        });
+        Ok(Self { port, shared, thread })
+    }
+
+    pub(crate) fn address(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Training has ended: let an open page hear of it, then stop.
+    pub(crate) fn finish(self) {
+        self.shared.ended.store(true, Ordering::Relaxed);
+        let until = Instant::now() + Duration::from_secs(4);
+        let waiting = || {
+            self.shared.asked.lock().is_ok_and(|asked| {
+                !asked.1 && asked.0.is_some_and(|then| then.elapsed() < Duration::from_secs(3))
+            })
+        };
+        while waiting() && Instant::now() < until {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        self.shared.stop.store(true, Ordering::Relaxed);
+        let _ = self.thread.join();
+    }
+}
+
+fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
+    while !shared.stop.load(Ordering::Relaxed) {
+        match listener.accept() {
+            Ok((stream, _)) if shared.n_requests.load(Ordering::Relaxed) < MOST_AT_A_TIME => {
+                shared.n_requests.fetch_add(1, Ordering::Relaxed);
+                let shared = Arc::clone(shared);
+                std::thread::spawn(move || {
+                    // Whoever hangs up has had enough.
+                    let _ = answer(stream, &shared);
+                    shared.n_requests.fetch_sub(1, Ordering::Relaxed);
+                });
+            }
+            Ok(_) => {}
+            Err(_) => std::thread::sleep(Duration::from_millis(30)),
+        }
+    }
+}
+
+fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut lines = BufReader::new((&mut stream).take(LONGEST_HEAD)).lines();
+    let request = lines.next().transpose()?.unwrap_or_default();
+    let mut host = String::new();
+    for line in lines {
+        let line = line?;
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("host")
+        {
+            host = value.trim().to_ascii_lowercase();
+        }
+    }
+    let (status, kind, body) = respond(&request, &host, shared);
+    let head = format!(
+        "HTTP/1.1 {status}\r\nContent-Type: {kind}; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\nCache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:; connect-src 'self'\r\n\r\n",
+        body.len()
+    );
+    stream.write_all(head.as_bytes())?;
+    stream.write_all(body.as_bytes())?;
+    stream.flush()
+}
+
+/// Status, type and body.
+fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'static str, String) {
+    let plain = "text/plain";
+    let own = [format!("127.0.0.1:{}", shared.port), format!("localhost:{}", shared.port)];
+    if !own.iter().any(|name| name == host) {
+        return ("403 Forbidden", plain, "this server answers to 127.0.0.1 only\n".into());
+    }
+    let mut words = request.split(' ');
+    let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
+    if method != "GET" {
+        return ("405 Method Not Allowed", plain, "only to be looked at\n".into());
+    }
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    match path {
+        "/" => match shared.page() {
+            Some((_, page)) => ("200 OK", "text/html", page.live_html()),
+            None => ("503 Service Unavailable", plain, "nothing is recorded yet; try again\n".into()),
+        },
+        "/state" => {
+            let ended = shared.ended.load(Ordering::Relaxed);
+            let known = query.strip_prefix("since=").unwrap_or("");
+            if let Ok(mut asked) = shared.asked.lock() {
+                *asked = (Some(Instant::now()), asked.1 || ended);
+            }
+            match shared.page() {
+                Some((version, page)) if version != known => {
+                    ("200 OK", "application/json", page.state(&version, ended))
+                }
+                _ => ("204 No Content", plain, String::new()),
+            }
+        }
+        _ => ("404 Not Found", plain, "there is / and nothing else\n".into()),
+    }
+}
+
+impl Shared {
+    /// The page of now and its version; made anew only if something was written since.
+    fn page(&self) -> Option<(String, Page)> {
+        let mut made = self.made.lock().ok()?;
+        let version = self.version();
+        if made.page.is_none() || made.version != version {
+            let run = RunFolder::read(&self.folder).ok()?;
+            // Tours are left to the report of the end: they would take time from training.
+            let view = ModelView::new(&run, false, &Silent).ok()?;
+            *made = Made { version, page: Some(single_run(&run, &view)) };
+        }
+        Some((made.version.clone(), made.page.clone()?))
+    }
+
+    /// Changes when something was written.
+    fn version(&self) -> String {
+        let of = |name: &str| {
+            let metadata = std::fs::metadata(self.folder.join(name)).ok()?;
+            let time = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            Some((metadata.len(), time.as_millis()))
+        };
+        let size = of("metrics.jsonl").map_or(0, |m| m.0);
+        let checkpoint = of("checkpoints/latest.safetensors").map_or(0, |m| m.1);
+        format!("{size}-{checkpoint}-{}", self.ended.load(Ordering::Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared() -> Shared {
+        Shared {
+            folder: "no-such-folder".into(),
+            port: 5000,
+            ended: AtomicBool::new(false),
+            stop: AtomicBool::new(false),
+            n_requests: AtomicUsize::new(0),
+            asked: Mutex::default(),
+            made: Mutex::default(),
+        }
+    }
+
+    #[test]
+    fn nothing_but_two_addresses_of_this_host_is_answered() {
+        let status = |request: &str, host: &str| respond(request, host, &shared()).0[..3].to_owned();
+        let own = "127.0.0.1:5000";
+        assert_eq!(status("GET / HTTP/1.1", own), "503");
+        assert_eq!(status("GET /state?since= HTTP/1.1", "localhost:5000"), "204");
+        for host in ["", "example.org", "example.org:5000", "127.0.0.1", "127.0.0.1:80"] {
+            assert_eq!(status("GET / HTTP/1.1", host), "403", "{host}");
+        }
+        for target in
+            ["/config.toml", "/../secret", "//etc/passwd", "/%2e%2e/x", "/state/", "", "config.toml"]
+        {
+            assert_eq!(status(&format!("GET {target} HTTP/1.1"), own), "404", "{target}");
+        }
+        for method in ["POST", "PUT", "DELETE", "HEAD", "get", ""] {
+            assert_eq!(status(&format!("{method} / HTTP/1.1"), own), "405", "{method}");
+        }
+    }
+}

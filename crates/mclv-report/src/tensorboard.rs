@@ -1,0 +1,208 @@
+//! Write event files that TensorBoard reads: scalars, histograms, images.
+//!
+//! A file is a sequence of TFRecords (length, checksum, bytes, checksum), each the protocol buffer `Event`. The few fields
+//! that are needed are written by hand; their numbers are those of `event.proto` and `summary.proto` of TensorFlow.
+
+use mclv::{Error, Result};
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// An event file under way.
+pub struct EventWriter {
+    file: File,
+    path: PathBuf,
+}
+
+/// What an event can hold.
+pub enum Value<'a> {
+    /// A number.
+    Scalar(f64),
+    /// How numbers are spread.
+    Histogram(&'a [f32]),
+    /// The bytes of a grey PNG, its height and width.
+    Image {
+        /// The PNG.
+        png: &'a [u8],
+        /// Height and width.
+        shape: (usize, usize),
+    },
+}
+
+impl EventWriter {
+    /// Begin a file in a folder; TensorBoard calls the run as the folder is called.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn create(folder: &Path) -> Result<Self> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let path =
+            folder.join(format!("events.out.tfevents.{:010}.{:09}.mclv", now.as_secs(), now.subsec_nanos()));
+        let file = File::create_new(&path).map_err(Error::io("write", &path))?;
+        let mut writer = Self { file, path };
+        let mut event = Message::default();
+        event.double(1, wall_time()).bytes(3, b"brain.Event:2");
+        writer.record(&event.0)?;
+        Ok(writer)
+    }
+
+    /// Write values of one step, by their tags, and let readers see them.
+    ///
+    /// # Errors
+    /// If the disk is full, say.
+    pub fn write(&mut self, step: usize, values: &[(&str, Value<'_>)]) -> Result<()> {
+        let mut summary = Message::default();
+        for (tag, value) in values {
+            let mut message = Message::default();
+            message.bytes(1, tag.as_bytes());
+            match value {
+                Value::Scalar(x) => message.float(2, *x as f32),
+                Value::Image { png, shape } => {
+                    let mut image = Message::default();
+                    // 1: one channel.
+                    image.integer(1, shape.0 as u64).integer(2, shape.1 as u64).integer(3, 1).bytes(4, png);
+                    message.bytes(4, &image.0)
+                }
+                Value::Histogram(values) => message.bytes(5, &histogram(values).0),
+            };
+            summary.bytes(1, &message.0);
+        }
+        let mut event = Message::default();
+        event.double(1, wall_time()).integer(2, step as u64).bytes(5, &summary.0);
+        self.record(&event.0)
+    }
+
+    /// One TFRecord, in one write: a reader sees it whole or, at worst, cut off, which its length tells.
+    fn record(&mut self, bytes: &[u8]) -> Result<()> {
+        let length = (bytes.len() as u64).to_le_bytes();
+        let mut record = length.to_vec();
+        record.extend(masked_crc(&length).to_le_bytes());
+        record.extend(bytes);
+        record.extend(masked_crc(bytes).to_le_bytes());
+        self.file.write_all(&record).map_err(Error::io("write", &self.path))
+    }
+}
+
+fn wall_time() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// Thirty buckets of equal width.
+fn histogram(values: &[f32]) -> Message {
+    const N: usize = 30;
+    let finite = || values.iter().map(|&x| f64::from(x)).filter(|x| x.is_finite());
+    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    let mut message = Message::default();
+    if low > high {
+        return message;
+    }
+    let width = ((high - low) / N as f64).max(1e-12);
+    let mut counts = [0.0; N];
+    finite().for_each(|x| counts[(((x - low) / width) as usize).min(N - 1)] += 1.0);
+    let packed = |xs: &mut dyn Iterator<Item = f64>| xs.flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
+    message.double(1, low).double(2, high).double(3, counts.iter().sum());
+    message.double(4, finite().sum()).double(5, finite().map(|x| x * x).sum());
+    message.bytes(6, &packed(&mut (1..=N).map(|k| low + k as f64 * width)));
+    message.bytes(7, &packed(&mut counts.into_iter()));
+    message
+}
+
+/// A protocol buffer: fields of number and type, one after the other.
+#[derive(Default)]
+struct Message(Vec<u8>);
+
+impl Message {
+    fn variable(&mut self, mut x: u64) {
+        while x >= 0x80 {
+            self.0.push(x as u8 | 0x80);
+            x >>= 7;
+        }
+        self.0.push(x as u8);
+    }
+
+    fn key(&mut self, field: u64, wire: u64) {
+        self.variable(field << 3 | wire);
+    }
+
+    fn integer(&mut self, field: u64, x: u64) -> &mut Self {
+        self.key(field, 0);
+        self.variable(x);
+        self
+    }
+
+    fn double(&mut self, field: u64, x: f64) -> &mut Self {
+        self.key(field, 1);
+        self.0.extend(x.to_le_bytes());
+        self
+    }
+
+    fn float(&mut self, field: u64, x: f32) -> &mut Self {
+        self.key(field, 5);
+        self.0.extend(x.to_le_bytes());
+        self
+    }
+
+    fn bytes(&mut self, field: u64, bytes: &[u8]) -> &mut Self {
+        self.key(field, 2);
+        self.variable(bytes.len() as u64);
+        self.0.extend(bytes);
+        self
+    }
+}
+
+/// The checksum of TFRecords: CRC-32C, turned and shifted so that checksums of checksums do not cancel.
+fn masked_crc(bytes: &[u8]) -> u32 {
+    crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
+}
+
+/// CRC-32 with Castagnoli's polynomial, a byte at a time.
+fn crc32c(bytes: &[u8]) -> u32 {
+    const TABLE: [u32; 256] = {
+        let mut table = [0; 256];
+        let mut k = 0;
+        while k < 256 {
+            let (mut crc, mut bit) = (k as u32, 0);
+            while bit < 8 {
+                crc = if crc & 1 == 1 { crc >> 1 ^ 0x82f6_3b78 } else { crc >> 1 };
+                bit += 1;
+            }
+            table[k] = crc;
+            k += 1;
+        }
+        table
+    };
+    !bytes.iter().fold(!0, |crc, &byte| crc >> 8 ^ TABLE[(crc as u8 ^ byte) as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_checksum_is_castagnolis() {
+        // RFC 3720, B.4, and the usual check value.
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
+        assert_eq!(crc32c(&[0xff; 32]), 0x62a8_ab43);
+    }
+
+    #[test]
+    fn messages_are_written_as_protocol_buffers_are() {
+        let mut message = Message::default();
+        message.integer(1, 150).bytes(2, b"testing").float(3, 1.0);
+        assert_eq!(
+            message.0,
+            [&[0x08, 0x96, 0x01, 0x12, 7][..], b"testing", &[0x1d, 0, 0, 0x80, 0x3f]].concat()
+        );
+    }
+
+    #[test]
+    fn every_value_is_in_a_bucket() {
+        let message = histogram(&[0.0, 1.0, 1.0, 3.0, f32::NAN]);
+        let counts = &message.0[message.0.len() - 240..];
+        let counts: Vec<f64> = counts.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
+        assert_eq!((counts[0], counts[9] + counts[10], counts[29]), (1.0, 2.0, 1.0));
+        assert!(histogram(&[]).0.is_empty());
+    }
+}

@@ -53,7 +53,10 @@ const inked = (page, chart, variable) => page.evaluate(([chart, variable]) => {
   document.body.append(probe);
   const [r, g, b] = getComputedStyle(probe).color.match(/\d+/g).map(Number);
   probe.remove();
-  const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+  // A copy, or Chromium grumbles about reading the original.
+  const copy = new OffscreenCanvas(canvas.width, canvas.height).getContext("2d", { willReadFrequently: true });
+  copy.drawImage(canvas, 0, 0);
+  const { data } = copy.getImageData(0, 0, canvas.width, canvas.height);
   let n = 0;
   for (let k = 0; k < data.length; k += 4)
     if (data[k + 3] > 200 && Math.abs(data[k] - r) + Math.abs(data[k + 1] - g) + Math.abs(data[k + 2] - b) < 40) n++;

@@ -53,8 +53,8 @@ for tag, n in zip(parameters, [6, 64, 6 * 64]):
 weights = events.Histograms("parameters/weights")[-1].histogram_value
 assert math.isclose(math.sqrt(weights.sum_squares / weights.num), epochs[-1]["weight_rms"], rel_tol=1e-6)
 
-assert tags["images"] == ["filters"], tags["images"]
-for image in events.Images("filters"):
+assert sorted(tags["images"]) == ["chains", "filters"], tags["images"]
+for image in events.Images("filters") + events.Images("chains"):
     assert image.encoded_image_string.startswith(b"\x89PNG")
     assert struct.unpack(">II", image.encoded_image_string[16:24]) == (image.width, image.height)
 

@@ -52,14 +52,15 @@
       }
     }
     const axis = (side, a) => ({ label: a.label, labelSize: 20, labelFont: "12px system-ui", font: "12px system-ui", stroke: faint,
-      grid: { stroke: grid, width: 1, filter: a.log ? decades : undefined }, ticks: { stroke: grid, width: 1, size: 5 },
-      size: side ? 62 : 34, gap: 4, values: tick(a.log), filter: a.log ? decades : undefined });
+      grid: { stroke: grid, width: 1, filter: a.log ? decades : all }, ticks: { stroke: grid, width: 1, size: 5 },
+      size: side ? 62 : 34, gap: 4, values: tick(a.log), filter: a.log ? decades : all });
     const scale = a => a.log ? { distr: 3, log: 10, range: logRange } : {};
     return { title: chart.title, width, height: Math.max(220, Math.min(380, Math.round(width * 0.46))), series, bands,
       scales: { x: { time: false, ...scale(chart.x) }, y: scale(chart.y) }, axes: [axis(0, chart.x), axis(1, chart.y)],
       cursor: { points: { size: 7 }, drag: { x: true, y: false } }, legend: { live: true }, padding: [8, 14, 0, 0] };
   }
 
+  const all = (u, splits) => splits;
   const decades = (u, splits) => splits.map(x => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9 ? x : null);
 
   function logRange(u, low, high) {

@@ -11,11 +11,12 @@
     : String(+x.toPrecision(6));
   const powers = [..."⁰¹²³⁴⁵⁶⁷⁸⁹"];
   const power = e => "10" + (e < 0 ? "⁻" : "") + [...String(Math.abs(e))].map(d => powers[+d]).join("");
+  const isPower = x => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9;
   const tick = log => (u, ticks) => ticks.map(x => {
     if (x == null) return "";
     if (!log) return tiny(x) && x !== 0 ? x.toExponential(1).replace("-", "−") : String(+x.toPrecision(8)).replace("-", "−");
-    const e = Math.log10(x), whole = Math.abs(e - Math.round(e)) < 1e-9;
-    return !whole ? "" : e >= -2 && e <= 3 ? String(+x.toPrecision(1)) : power(Math.round(e));
+    const e = Math.log10(x);
+    return !isPower(x) ? String(+x.toPrecision(2)) : e >= -2.1 && e <= 3.1 ? String(+x.toPrecision(1)) : power(Math.round(e));
   });
 
   // One table of all x for all series: value, and its limits if there are any.
@@ -61,7 +62,8 @@
   }
 
   const all = (u, splits) => splits;
-  const decades = (u, splits) => splits.map(x => Math.abs(Math.log10(x) - Math.round(Math.log10(x))) < 1e-9 ? x : null);
+  // Powers of ten; all ticks where there are fewer than two of these.
+  const decades = (u, splits) => splits.filter(isPower).length < 2 ? splits : splits.map(x => isPower(x) ? x : null);
 
   function logRange(u, low, high) {
     if (low == null || !(low > 0)) return [1, 10];

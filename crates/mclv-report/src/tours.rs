@@ -47,9 +47,9 @@ pub fn tail_figure(tails: &[Tail]) -> Figure {
             points.push(Point { x: f64::from(end), ..last });
         }
         figure = figure.with(Series::step(name, points).colour(k));
-        if let Some(fit) = fit {
+        if let Some(fit) = fit.filter(|fit| fit.rate > 0.0) {
             figure =
-                figure.with(Series::line(format!("{name}, fitted"), fitted(ccdf, fit)).dashed().colour(k));
+                figure.with(Series::line(format!("{name}, fitted"), fitted(ccdf, &fit)).dashed().colour(k));
         }
     }
     figure

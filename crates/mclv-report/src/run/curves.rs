@@ -92,7 +92,8 @@ pub fn watched(run: &RunFolder) -> Vec<(Figure, &'static str)> {
         let mut figure = small(title, Axis::linear(label));
         for (name, value) in curves {
             let points = curve(&run.metrics, Against::Epochs, |m| Some(Point::new(0.0, value(m)?)));
-            if !points.is_empty() {
+            // Units that never failed to say something are no news.
+            if points.iter().any(|p| p.y != 0.0) {
                 figure = figure.with(Series::line(name, points));
             }
         }

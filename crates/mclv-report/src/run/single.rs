@@ -289,7 +289,11 @@ fn summary(run: &RunFolder) -> Vec<(String, String)> {
             }
         }
         if let Some(z) = z {
-            add("log Z", format!("{:.4}{error} ({}; {})", z.value, z.method, z.guarantee));
+            let worth = match z.guarantee {
+                Guarantee::Exact => "exact".into(),
+                guarantee => format!("{}; {guarantee}", z.method),
+            };
+            add("log Z", format!("{:.4}{error} ({worth})", z.value));
         }
         if let Some(error) = m.reconstruction_error {
             add("reconstruction error", format!("{error:.5} (mean square)"));

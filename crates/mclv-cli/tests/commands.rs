@@ -108,7 +108,7 @@ fn log_z_is_printed_with_its_guarantee() {
     let table = sandbox.succeeds(&["logz", "m.safetensors"]);
     assert!(table.contains("log Z (nats)") && table.contains("exact") && table.contains("2^8"), "{table}");
     let json = sandbox.json(&["logz", "m.safetensors"]);
-    assert_eq!(keys(&json), ["agreement", "data", "estimates", "model", "seed", "verdict"]);
+    assert_eq!(keys(&json), ["agreement", "data", "estimates", "model", "report", "seed", "verdict"]);
     assert_eq!((&json["agreement"], &json["data"]), (&Value::Null, &Value::Null));
     let estimate = &json["estimates"][0];
     assert_eq!(keys(estimate), LOG_Z);

@@ -36,17 +36,17 @@
     const series = [{ label: chart.x.label || "x", value: (u, x) => text(x) }], bands = [];
     for (const s of chart.series) {
       const colour = css("series-" + s.colour), at = series.length;
-      const show = !hidden.has(s.run), dots = s.mark === "points";
+      const show = !hidden.has(s.run);
       const value = (u, y, i, k) => {
         if (y == null) return "–";
         const limits = s.low ? ` (${text(u.data[at + 1][k])} … ${text(u.data[at + 2][k])})` : "";
         return text(y) + limits;
       };
-      series.push({ label: s.name || chart.title, stroke: colour, width: dots ? 0 : 2, dash: s.dashed ? [6, 4] : undefined,
-        show, spanGaps: true, value, paths: s.mark === "step" ? steps : dots ? () => null : undefined,
-        points: { show: dots || s.mark === "line" && !s.dashed && s.x.length < 40, size: dots ? 8 : 5, fill: colour }, run: s.run });
+      series.push({ label: s.name || chart.title, stroke: colour, width: 2, dash: s.dashed ? [6, 4] : undefined,
+        show, spanGaps: true, value, paths: s.mark === "step" ? steps : undefined,
+        points: { show: s.mark === "line" && !s.dashed && s.x.length < 40, size: 5, fill: colour }, run: s.run });
       if (s.low) {
-        const limit = { label: "", class: "limit", stroke: colour, width: dots ? 1 : 0, show, spanGaps: true,
+        const limit = { label: "", class: "limit", stroke: colour, width: 0, show, spanGaps: true,
           points: { show: false }, run: s.run, paths: s.mark === "step" ? steps : undefined };
         series.push(limit, { ...limit });
         bands.push({ series: [at + 2, at + 1], fill: colour + "2e" });
@@ -62,8 +62,12 @@
   }
 
   const all = (u, splits) => splits;
-  // Powers of ten; all ticks where there are fewer than two of these.
-  const decades = (u, splits) => splits.filter(isPower).length < 2 ? splits : splits.map(x => isPower(x) ? x : null);
+  // Powers of ten; where there are fewer than two of these, 2 and 5 times a power too.
+  const isRound = x => [1, 2, 5].some(m => isPower(x / m));
+  const decades = (u, splits) => {
+    const keep = splits.filter(isPower).length < 2 ? isRound : isPower;
+    return splits.map(x => keep(x) ? x : null);
+  };
 
   function logRange(u, low, high) {
     if (low == null || !(low > 0)) return [1, 10];
@@ -72,7 +76,7 @@
 
   function draw(element, zoom) {
     const tabs = charts[element.dataset.chart];
-    if (!tabs || tabs.some(t => t.series.some(s => s.mark === "bars"))) return;
+    if (!tabs || tabs.some(t => t.still)) return;
     const old = drawn.get(element);
     const tab = old ? Math.min(old.tab, tabs.length - 1) : 0;
     if (old) old.plot.destroy();

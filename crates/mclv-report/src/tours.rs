@@ -127,7 +127,15 @@ pub fn extremes(tours: &[Tour], n: usize) -> (Vec<usize>, Vec<usize>) {
     (shortest, take(&mut order.iter().copied()))
 }
 
-/// What tours began at, the row or `E[v|h]`; and what the visible layer held after their first step.
+/// What tours began at, and where their first step led.
+pub struct FirstSteps {
+    /// The rows that tours began at, or `E[v|h]` of their first hidden states.
+    pub starts: Vec<Vec<f32>>,
+    /// The visible layer after the first step.
+    pub next: Vec<Vec<f32>>,
+}
+
+/// The first steps of tours given by their numbers.
 ///
 /// # Errors
 /// If the parts do not go together.
@@ -137,20 +145,20 @@ pub fn first_steps(
     (tours, settings): (&Tours, &TourSettings),
     rows: Option<&Rows>,
     numbers: &[usize],
-) -> Result<(Vec<Vec<f32>>, Vec<Vec<f32>>)> {
-    let starts: Vec<usize> = numbers.iter().map(|&t| tours.as_slice()[t].start as usize).collect();
-    let begun = match rows {
-        Some(rows) => values(&rows.select(&starts)),
+) -> Result<FirstSteps> {
+    let begun: Vec<usize> = numbers.iter().map(|&t| tours.as_slice()[t].start as usize).collect();
+    let starts = match rows {
+        Some(rows) => values(&rows.select(&begun)),
         None => {
-            let means = rbm.mean_v_from_h(&Rows::Bits(set.states().select(&starts)))?;
-            (0..starts.len()).map(|r| means.row(r).to_vec()).collect()
+            let means = rbm.mean_v_from_h(&Rows::Bits(set.states().select(&begun)))?;
+            (0..begun.len()).map(|r| means.row(r).to_vec()).collect()
         }
     };
     let mut next = Vec::new();
     for &number in numbers {
         next.extend(values(&engine.replay(tours, settings, rows, number, 1)?.0));
     }
-    Ok((begun, next))
+    Ok(FirstSteps { starts, next })
 }
 
 /// The shortest and the longest tours, a grid each: where they began, and the visible layer after the first step.
@@ -168,7 +176,7 @@ pub fn picture_grids(
     let (shortest, longest) = extremes(run.0.as_slice(), n);
     let mut grids = Vec::new();
     for (title, numbers) in [("The shortest tours", shortest), ("The longest tours", longest)] {
-        let (starts, next) = first_steps(model, engine, run, rows, &numbers)?;
+        let FirstSteps { starts, next } = first_steps(model, engine, run, rows, &numbers)?;
         let captions = vec![String::new(); numbers.len()].into_iter().chain(lengths(run.0, &numbers));
         let pictures = starts.into_iter().chain(next).collect();
         let grid = PictureGrid::new(title, pictures, shape, numbers.len()).captions(captions);
@@ -196,7 +204,7 @@ pub fn picture_grid(
     longest.truncate(n);
     let (mut pictures, mut captions) = (Vec::new(), Vec::new());
     for numbers in [&shortest, &longest] {
-        let (starts, next) = first_steps(model, engine, run, rows, numbers)?;
+        let FirstSteps { starts, next } = first_steps(model, engine, run, rows, numbers)?;
         pictures.extend(starts.into_iter().chain(next));
         captions.extend(vec![String::new(); n].into_iter().chain(lengths(run.0, numbers)));
     }

@@ -15,7 +15,7 @@ use mclv::tour::{
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
 use mclv_report::figure::{Axis, Figure, PictureGrid, Point, Series};
 use mclv_report::page::{Block, Page, Section};
-use mclv_report::tours::{Toured, extremes, first_steps, picture_grids};
+use mclv_report::tours::{FirstSteps, Toured, extremes, first_steps, picture_grids};
 use serde::Serialize;
 use serde_json::json;
 
@@ -138,7 +138,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
             let columns = usize::from(args.columns);
             let (shortest, longest) = extremes(tours.as_slice(), columns);
             for numbers in [&shortest, &longest] {
-                let (starts, next) =
+                let FirstSteps { starts, next } =
                     first_steps((&model.rbm, &drawn.set), &engine, (&tours, &settings), rows, numbers)?;
                 for line in [starts, next] {
                     let mut line = line.concat();

@@ -317,7 +317,7 @@ impl Places<'_> {
         let shown = |p: &Point| x.shows(p.x) && y.shows(p.y);
         match (series.mark, pass) {
             (Mark::Line | Mark::Step, Pass::Under) => {
-                for run in series.points.split(|p| !x.shows(p.x) || p.limits.is_none_or(|(a, b)| !(a <= b))) {
+                for run in series.points.split(|p| !(x.shows(p.x) && p.limits.is_some_and(|(a, b)| a <= b))) {
                     self.band(svg, run, series.mark, &colour);
                 }
             }

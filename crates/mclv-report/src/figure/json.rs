@@ -18,7 +18,10 @@ impl Figure {
             .fold(f64::INFINITY, f64::min);
         let series: Vec<Value> =
             self.series.iter().enumerate().map(|(k, s)| self.series_json(s, k, floor)).collect();
-        json!({ "title": self.title, "x": axis(&self.x), "y": axis(&self.y), "series": series })
+        // Bars, error bars and named places are read off the static figure.
+        let still = !self.x.names.is_empty()
+            || self.series.iter().any(|s| !matches!(s.mark, Mark::Line | Mark::Step));
+        json!({ "title": self.title, "x": axis(&self.x), "y": axis(&self.y), "series": series, "still": still })
     }
 
     fn series_json(&self, series: &Series, k: usize, floor: f64) -> Value {
@@ -27,12 +30,7 @@ impl Figure {
         let value = |v: f64| if y.shows(v) { json!(short(v)) } else { Value::Null };
         let column =
             |of: &dyn Fn(&super::Point) -> Value| -> Vec<Value> { points.iter().map(|p| of(p)).collect() };
-        let mark = match series.mark {
-            Mark::Line => "line",
-            Mark::Step => "step",
-            Mark::Points => "points",
-            Mark::Bars => "bars",
-        };
+        let mark = if series.mark == Mark::Step { "step" } else { "line" };
         let mut json = json!({ "name": series.name, "mark": mark, "dashed": series.dashed, "run": series.run,
             "colour": series.colour.unwrap_or(k) % super::N_COLOURS,
             "x": column(&|p| json!(short(p.x))), "y": column(&|p| value(p.y)) });

@@ -60,12 +60,16 @@ fn with_limits(m: &Metrics, value: Option<f64>) -> Option<Point> {
     Some(Point::between(0.0, y, y + z.value - high, y + z.value - low))
 }
 
-/// Log-likelihoods of training and validation rows, of one run or several over each other.
+/// Log-likelihoods of training and validation rows, of one run or several over each other. Runs that differ in the seed only
+/// have one colour.
 pub fn likelihood(runs: &[&RunFolder], x: Against) -> Figure {
     let mut figure =
         Figure::new("Log-likelihood").x(x.axis()).y(Axis::linear("nats per row")).size(960.0, 400.0);
     let one = runs.len() == 1;
-    for (k, run) in runs.iter().enumerate() {
+    let groups = repetitions(runs);
+    let colour =
+        |run: &RunFolder| groups.iter().position(|g| g.iter().any(|r| std::ptr::eq(*r, run))).unwrap_or(0);
+    for run in runs {
         let name = |part: &str| if one { part.to_owned() } else { format!("{} {part}", run.name) };
         let train = curve(&run.metrics, x, |m| with_limits(m, m.train_log_likelihood));
         let validation = curve(&run.metrics, x, |m| with_limits(m, m.validation_log_likelihood));
@@ -78,10 +82,55 @@ pub fn likelihood(runs: &[&RunFolder], x: Against) -> Figure {
         } else {
             // One curve a run is enough to compare them: on rows that were not learnt from, if there are some.
             let (part, points) = if both { ("validation", validation) } else { ("train", train) };
-            figure = figure.with(Series::line(name(part), points).colour(k).of_run(&run.name));
+            figure = figure.with(Series::line(name(part), points).colour(colour(run)).of_run(&run.name));
         }
     }
     figure
+}
+
+/// Runs by what they repeat: those of a group differ in the seed only.
+pub(super) fn repetitions<'a>(runs: &[&'a RunFolder]) -> Vec<Vec<&'a RunFolder>> {
+    type Settings = Vec<(String, String)>;
+    let mut groups: Vec<(Settings, Vec<&RunFolder>)> = Vec::new();
+    for &run in runs {
+        let settings: Settings = run
+            .settings()
+            .into_iter()
+            .filter(|(name, _)| !matches!(name.as_str(), "train.seed" | "data.seed"))
+            .collect();
+        // Of a run without settings nothing is known: it repeats none.
+        match groups.iter_mut().find(|(other, _)| !settings.is_empty() && *other == settings) {
+            Some((_, members)) => members.push(run),
+            None => groups.push((settings, vec![run])),
+        }
+    }
+    groups.into_iter().map(|(_, members)| members).collect()
+}
+
+/// Mean log-likelihood of repeated runs by epoch; bands are one standard deviation over the seeds. Empty if nothing is repeated.
+pub(super) fn mean_likelihood(groups: &[Vec<&RunFolder>]) -> Figure {
+    let mut figure = Figure::new("Log-likelihood, mean over seeds")
+        .x(Against::Epochs.axis())
+        .y(Axis::linear("nats per row"));
+    for (k, group) in groups.iter().enumerate().filter(|(_, group)| group.len() > 1) {
+        let judged = |m: &Metrics| m.validation_log_likelihood.or(m.train_log_likelihood);
+        let point = |m: &Metrics| {
+            let at = |run: &&RunFolder| judged(run.metrics.iter().find(|other| other.epoch == m.epoch)?);
+            let values = group.iter().map(at).collect::<Option<Vec<f64>>>()?;
+            let (mean, sd) = mean_and_sd(&values);
+            Some(Point::with_error(0.0, mean, sd))
+        };
+        let name = format!("{} ({} seeds)", group[0].estimator(), group.len());
+        figure = figure.with(Series::line(name, curve(&group[0].metrics, Against::Epochs, point)).colour(k));
+    }
+    figure.size(960.0, 400.0)
+}
+
+/// Mean and standard deviation.
+pub(super) fn mean_and_sd(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    (mean, (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt())
 }
 
 type Value = fn(&Metrics) -> Option<f64>;

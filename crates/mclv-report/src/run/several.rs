@@ -1,5 +1,6 @@
 //! Several runs beside each other.
 
+use super::curves::{mean_and_sd, mean_likelihood, repetitions};
 use super::{Against, RunFolder, likelihood};
 use crate::page::{Block, Cell, Column, Level, Page, Section, Table, Verdict};
 use mclv::human_seconds;
@@ -17,6 +18,7 @@ pub fn several_runs(mut runs: Vec<RunFolder>) -> Page {
     let tabs = vec![
         ("by epoch".to_owned(), likelihood(&all, Against::Epochs)),
         ("by wall time".to_owned(), likelihood(&all, Against::Seconds)),
+        ("mean over seeds".to_owned(), mean_likelihood(&repetitions(&all))),
     ];
     let note =
         "On validation rows where there are some. The boxes in the table of runs hide and show curves.";
@@ -74,24 +76,11 @@ fn table_of_runs(runs: &[RunFolder]) -> Table {
     Table { header, rows: runs.iter().map(row).collect(), sortable: true, runs: names }
 }
 
-/// Settings of a run without those that only tell repetitions apart.
-fn what_is_repeated(run: &RunFolder) -> Vec<(String, String)> {
-    run.settings()
-        .into_iter()
-        .filter(|(name, _)| !matches!(name.as_str(), "train.seed" | "data.seed"))
-        .collect()
-}
-
 fn over_seeds(runs: &[RunFolder]) -> Vec<Block> {
-    let mut groups: Vec<(Vec<(String, String)>, Vec<&RunFolder>)> = Vec::new();
-    for run in runs.iter().filter(|r| r.input.is_some() && r.last_evaluated().is_some()) {
-        let settings = what_is_repeated(run);
-        match groups.iter_mut().find(|(other, _)| *other == settings) {
-            Some((_, members)) => members.push(run),
-            None => groups.push((settings, vec![run])),
-        }
-    }
-    if groups.iter().all(|(_, members)| members.len() < 2) {
+    let known: Vec<&RunFolder> =
+        runs.iter().filter(|r| r.input.is_some() && r.last_evaluated().is_some()).collect();
+    let groups = repetitions(&known);
+    if groups.iter().all(|members| members.len() < 2) {
         return Vec::new();
     }
     let mean = |members: &[&RunFolder], value: &dyn Fn(&RunFolder) -> Option<f64>| {
@@ -99,13 +88,11 @@ fn over_seeds(runs: &[RunFolder]) -> Vec<Block> {
         if values.is_empty() {
             return Cell::text("–");
         }
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0)).sqrt();
+        let (mean, sd) = mean_and_sd(&values);
         let text = if values.len() > 1 { format!("{mean:.3} ± {sd:.3}") } else { format!("{mean:.3}") };
         Cell::number(mean, text)
     };
-    let rows = groups.iter().map(|(_, members)| {
+    let rows = groups.iter().map(|members| {
         let names: Vec<&str> = members.iter().map(|r| r.name.as_str()).collect();
         vec![
             Cell::text(names.join(", ")),
@@ -146,12 +133,8 @@ fn settings(runs: &[RunFolder]) -> Vec<Block> {
         .filter_map(|name| {
             let values: Vec<String> = all.iter().map(|run| value(run, name)).collect();
             let differ = values.iter().any(|v| *v != values[0]);
-            // The commonest value is the rule; what departs from it is marked.
-            let count = |v: &String| values.iter().filter(|w| *w == v).count();
-            let rule = values.iter().max_by_key(|v| count(v))?.clone();
-            let rule = (count(&rule) > 1).then_some(rule);
             let cell = |v: String| {
-                let marked = rule.as_ref() != Some(&v);
+                let marked = v != values[0];
                 if marked { Cell::text(v).marked() } else { Cell::text(v) }
             };
             differ.then(|| {
@@ -164,5 +147,8 @@ fn settings(runs: &[RunFolder]) -> Vec<Block> {
     }
     let header =
         std::iter::once(Column::text("setting")).chain(runs.iter().map(|r| Column::text(&r.name))).collect();
-    vec![Block::Table(Table { header, rows, sortable: false, runs: Vec::new() })]
+    vec![
+        Block::Note("Marked: what departs from the first run.".into()),
+        Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
+    ]
 }

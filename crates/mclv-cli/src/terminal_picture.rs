@@ -62,7 +62,7 @@ mod tests {
         assert_eq!(found(&[("TERM", "xterm-256color")]), None);
         assert_eq!(found(&[("TERM", "xterm-kitty")]), Some(Protocol::Kitty));
         assert_eq!(found(&[("TERM_PROGRAM", "WezTerm")]), Some(Protocol::Iterm));
-        assert_eq!(found(&[("TERM_PROGRAM", "iTerm.app"), ("TMUX", "/tmp/tmux")]), None);
+        assert_eq!(found(&[("TERM_PROGRAM", "iTerm.app"), ("TMUX", "1")]), None);
         assert_eq!(found(&[("KITTY_WINDOW_ID", "1"), ("TERM", "screen-256color")]), None);
     }
 

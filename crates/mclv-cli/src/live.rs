@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const DEFAULT_PORT: u16 = 8377;
+const CHECKPOINT: &str = "checkpoints/latest.safetensors";
 /// Requests answered at a time, their longest head, and how long one may take to come.
 const MOST_AT_A_TIME: usize = 8;
 const LONGEST_HEAD: u64 = 8192;
@@ -45,6 +46,8 @@ struct Shared {
 struct Made {
     version: String,
     page: Option<Page>,
+    /// The pictures, and when the checkpoint that they show was written.
+    view: Option<(u128, ModelView)>,
 }
 
 impl Server {
@@ -183,23 +186,28 @@ impl Shared {
         let version = self.version();
         if made.page.is_none() || made.version != version {
             let run = RunFolder::read(&self.folder).ok()?;
-            // Tours are left to the report of the end: they would take time from training.
-            let view = ModelView::new(&run, false, &Silent).ok()?;
-            *made = Made { version, page: Some(single_run(&run, &view)) };
+            let checkpoint = self.written(CHECKPOINT).1;
+            if made.view.as_ref().is_none_or(|(then, _)| *then != checkpoint) {
+                // Tours are left to the report of the end: they would take time from training.
+                made.view = Some((checkpoint, ModelView::new(&run, false, &Silent).ok()?));
+            }
+            made.page = made.view.as_ref().map(|(_, view)| single_run(&run, view));
+            made.version = version;
         }
         Some((made.version.clone(), made.page.clone()?))
     }
 
     /// Changes when something was written.
     fn version(&self) -> String {
-        let of = |name: &str| {
-            let metadata = std::fs::metadata(self.folder.join(name)).ok()?;
-            let time = metadata.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
-            Some((metadata.len(), time.as_millis()))
-        };
-        let size = of("metrics.jsonl").map_or(0, |m| m.0);
-        let checkpoint = of("checkpoints/latest.safetensors").map_or(0, |m| m.1);
-        format!("{size}-{checkpoint}-{}", self.ended.load(Ordering::Relaxed))
+        let ended = self.ended.load(Ordering::Relaxed);
+        format!("{}-{}-{ended}", self.written("metrics.jsonl").0, self.written(CHECKPOINT).1)
+    }
+
+    /// Size of a file and when it was written, in milliseconds; zeros if it is not there.
+    fn written(&self, name: &str) -> (u64, u128) {
+        let Ok(metadata) = std::fs::metadata(self.folder.join(name)) else { return (0, 0) };
+        let time = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+        (metadata.len(), time.unwrap_or_default().as_millis())
     }
 }
 

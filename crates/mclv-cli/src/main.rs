@@ -9,6 +9,7 @@ mod output;
 mod plot;
 mod report_args;
 mod sparkline;
+mod terminal_picture;
 mod watch;
 
 use args::{Cli, Command};

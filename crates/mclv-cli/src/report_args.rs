@@ -9,9 +9,10 @@ use std::path::PathBuf;
   mclv report runs/digits-1 -o digits.html --force
   mclv report runs/pcd-* runs/lvs-* -o comparison.html       curves over each other, a table to sort
 
-One HTML file, with nothing to fetch when it is looked at: mail it, print it, keep it. Of one run it shows the likelihood
-with its error bands, what the guards said, tours, pictures and where everything came from; of several their curves, results
-(mean ± standard deviation over seeds) and the settings that differ. What is missing or damaged in a run folder is said.")]
+One HTML file, with nothing to fetch when it is looked at: mail it, print it, keep it. Of one run
+it shows the likelihood with its error bands, what the guards said, tours, pictures and where
+everything came from; of several their curves, results (mean ± standard deviation over seeds) and
+the settings that differ. What is missing or damaged in a run folder is said.")]
 pub(crate) struct ReportArgs {
     /// Run folders
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
@@ -35,7 +36,8 @@ pub(crate) struct ReportArgs {
   mclv plot filters runs/digits-1 -o filters.png
   mclv plot tours runs/digits-1 -o tours.svg
 
-Figures for papers: .svg or .png by the extension, colours that colour-blind people can tell apart.")]
+Figures for papers: .svg or .png by the extension, in colours that colour-blind people can tell
+apart.")]
 pub(crate) struct PlotArgs {
     /// What to draw
     #[arg(value_enum, value_name = "WHAT")]

@@ -29,7 +29,7 @@ fn all_methods_agree_with_enumeration() {
         let model = format!("{run}/model.safetensors");
         let args = ["logz", &model, "--method", ALL, "--betas", "2000", "--target-se", "0.02"];
         let json = sandbox.json(&args);
-        assert_eq!(keys(&json), ["agreement", "data", "estimates", "model", "seed", "verdict"]);
+        assert_eq!(keys(&json), ["agreement", "data", "estimates", "model", "report", "seed", "verdict"]);
         let estimates = json["estimates"].as_array().unwrap();
         let exact = number(&estimates[0]["value"]);
         for (estimate, (method, of_z)) in estimates.iter().zip([

@@ -21,7 +21,7 @@ fn digits() -> Sandbox {
 #[test]
 fn every_set_is_reported() {
     let json = digits().json(&tours(&["--samples-per-row", "1,4", "--seed", "3"]));
-    assert_eq!(keys(&json), ["csv", "data", "model", "pictures", "sets", "settings", "starts"]);
+    assert_eq!(keys(&json), ["csv", "data", "model", "pictures", "report", "sets", "settings", "starts"]);
     assert_eq!((&json["data"]["name"], &json["data"]["split"]), (&json!("digits"), &json!("train")));
     assert_eq!((&json["starts"], &json["settings"]["n-tours"]), (&json!("pi"), &json!(2000)));
     let sets = json["sets"].as_array().unwrap();

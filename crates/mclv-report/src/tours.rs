@@ -213,7 +213,12 @@ pub fn picture_grid(
 }
 
 fn lengths(tours: &Tours, numbers: &[usize]) -> Vec<String> {
-    let caption = |tour: Tour| format!("{}{}", if tour.is_complete() { "ξ = " } else { "ξ > " }, tour.length);
+    // Five digits leave no room for more.
+    let caption = |tour: Tour| match (tour.is_complete(), tour.length) {
+        (true, length) if length < 10_000 => format!("ξ = {length}"),
+        (true, length) => length.to_string(),
+        (false, length) => format!("> {length}"),
+    };
     numbers.iter().map(|&t| caption(tours.as_slice()[t])).collect()
 }
 

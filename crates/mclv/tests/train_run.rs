@@ -1,22 +1,25 @@
 //! Runs: going on after an interruption, divergence, early stopping, configuration.
 
+use mclv::bits::BitRows;
 use mclv::data::{Binarize, DataSpec};
 use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use mclv::progress::Progress;
 use mclv::train::{
-    Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, TrainSettings, Warning,
+    Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, Snapshot, TrainSettings, Warning,
 };
-use mclv::{ModelFile, human_seconds};
+use mclv::{ModelFile, Rbm, human_seconds};
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Says stop after so many reports; remembers warnings.
+/// Says stop after so many reports; remembers warnings and evaluations.
 #[derive(Default)]
 struct Script {
     stop_after: u64,
     reports: AtomicU64,
     warnings: Mutex<Vec<Warning>>,
+    /// Epochs evaluated, the model then, and the states of its chains.
+    evaluated: Mutex<Vec<(usize, Rbm, Option<BitRows>)>>,
 }
 
 impl Script {
@@ -40,6 +43,10 @@ impl Listener for Script {
 
     fn warning(&self, warning: &Warning) {
         self.warnings.lock().unwrap().push(warning.clone());
+    }
+
+    fn evaluated(&self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
+        self.evaluated.lock().unwrap().push((metrics.epoch, rbm.clone(), chains.cloned()));
     }
 }
 
@@ -522,4 +529,40 @@ fn the_stopping_set_adapts_to_a_completion_within_its_budgets() {
     });
     assert_eq!((shrunk[0].samples_per_row, shrunk[1].samples_per_row, shrunk[2].samples_per_row), (4, 2, 1));
     assert_eq!(shrunk[3].n_rows, n_rows / 2);
+}
+
+#[test]
+fn what_is_recorded_is_what_the_listener_heard() {
+    let carry = Lvs {
+        unfinished: Unfinished::Carry,
+        starts: Starts::Metropolis,
+        row_fraction: 0.002,
+        ..Lvs::default()
+    };
+    let pcd = Gradient::Pcd { k: 1, n_chains: 50, visible: VisibleChain::Sampled };
+    let cases = [(pcd, Some(50)), (Gradient::Lvs(carry), Some(128)), (Gradient::Exact, None)];
+    for (gradient, n_chains) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let input = digits(TrainSettings { gradient, learning_rate: 0.1, ..TrainSettings::default() });
+        let script = Script::default();
+        let mut run = Run::create(folder.path(), input, &script).unwrap();
+        run.go(Checkpoints::default(), &script).unwrap();
+
+        let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
+        let recorded: Vec<Metrics> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let warnings: Vec<Warning> = recorded.iter().flat_map(|m| m.warnings.clone()).collect();
+        assert_eq!(warnings, *script.warnings.lock().unwrap());
+        let evaluated = script.evaluated.lock().unwrap();
+        assert_eq!(evaluated.iter().map(|e| e.0).collect::<Vec<_>>(), [2, 4, 5]);
+
+        // The last checkpoint shows the end.
+        let snapshot = Snapshot::load(folder.path()).unwrap();
+        let (epoch, rbm, chains) = evaluated.last().unwrap();
+        assert_eq!((snapshot.epoch, &snapshot.rbm, &snapshot.chains), (*epoch, rbm, chains));
+        assert_eq!(chains.as_ref().map(BitRows::n_rows), n_chains);
+    }
+    // Metrics of before there were warnings can still be read.
+    let old =
+        r#"{"epoch":1,"n_hidden":4,"learning_rate":0.1,"gradient_norm":1.0,"weight_rms":0.1,"seconds":0.5}"#;
+    assert!(serde_json::from_str::<Metrics>(old).unwrap().warnings.is_empty());
 }

@@ -4,6 +4,7 @@ use super::{check_output, model_data};
 use crate::args::{Global, Preparation, SampleArgs};
 use crate::half_blocks;
 use crate::output::{Output, facts};
+use crate::terminal_picture;
 use crate::watch::Watch;
 use anyhow::{Context, bail};
 use mclv::bits::BitRows;
@@ -138,7 +139,11 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         }
         let mut text = facts(&lines);
         if let (None, Some(shape)) = (&args.output, shape) {
-            text.push_str(&half_blocks::gallery(&pictures(&samples), None, shape));
+            let grid = picture::grid(&samples.rows(), shape, columns(args, settings.n_samples)).ok();
+            match grid.and_then(|png| terminal_picture::inline(&png)) {
+                Some(picture) => text.push_str(&format!("\n{picture}")),
+                None => text.push_str(&half_blocks::gallery(&pictures(&samples), None, shape)),
+            }
         }
         text
     })

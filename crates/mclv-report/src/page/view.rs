@@ -21,8 +21,8 @@ pub(super) fn page(page: &Page, live: bool) -> String {
         "subtitle": page.subtitle,
         "version": env!("CARGO_PKG_VERSION"),
         "sections": sections,
-        // Within a script element only this could end it.
-        "charts": Value::Object(charts).to_string().replace("</", "<\\/"),
+        // No text within it can then end the script element, or begin another.
+        "charts": Value::Object(charts).to_string().replace('<', "\\u003c"),
         "light": page_variables(false),
         "dark": page_variables(true),
         "css": concat!(include_str!("../../assets/uplot/uPlot.min.css"), include_str!("../../assets/page.css")),
@@ -90,4 +90,50 @@ fn block_view(block: &Block, section: &str, charts: &mut Map<String, Value>) -> 
 fn slug(title: &str) -> String {
     let letter = |c: char| if c.is_alphanumeric() { c.to_ascii_lowercase() } else { '-' };
     title.chars().map(letter).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::figure::{Figure, Point, Series};
+    use crate::page::{Block, Cell, Column, Level, Page, Section, Table, Verdict};
+
+    #[test]
+    fn text_stays_text_whatever_it_holds() {
+        let evil = "</script><script>alert(1)</script><!--<script>\" onload=x '";
+        let figure = Figure::new(evil).with(Series::line(evil, [Point::new(0.0, 1.0)]).of_run(evil));
+        let row = vec![Cell::text(evil), Cell::number(1.0, evil).marked()];
+        let table = Table {
+            header: vec![Column::text(evil), Column::number(evil)],
+            rows: vec![row],
+            sortable: true,
+            runs: vec![evil.into()],
+        };
+        let blocks = [
+            Block::Note(evil.into()),
+            Block::Verdicts(vec![Verdict::new(Level::Bad, evil)]),
+            Block::facts([(evil, evil)]),
+            Block::Table(table),
+            Block::chart(figure, evil),
+            Block::Details(evil.into(), vec![Block::Code(evil.into())]),
+        ];
+        let page = Page::new(evil, evil).with(Section::new(evil, blocks));
+        let html = page.html();
+        // The page's own scripts: data, uPlot, ours.
+        assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (3, 3));
+        let (markup, _) = html.split_once(r#"id="charts">"#).unwrap();
+        assert!(!html.contains("<!--") && !markup.contains("\" onload"));
+        let data = html.split(r#"id="charts">"#).nth(1).unwrap().split("</script>").next().unwrap();
+        let charts: serde_json::Value = serde_json::from_str(data).unwrap();
+        assert_eq!(charts.as_object().unwrap().values().next().unwrap()[0]["series"][0]["run"], evil);
+        let state: serde_json::Value = serde_json::from_str(&page.state("v1", true)).unwrap();
+        assert!(state["main"].as_str().unwrap().starts_with("<section") && state["done"] == true);
+    }
+
+    #[test]
+    fn what_shows_nothing_is_left_out() {
+        let empty =
+            [Block::Note(String::new()), Block::facts::<&str, &str>([]), Block::chart(Figure::new("x"), "")];
+        let html = Page::new("t", "s").with(Section::new("Empty", empty)).html();
+        assert!(!html.contains("Empty") && !html.contains("<section"));
+    }
 }

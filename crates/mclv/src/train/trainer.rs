@@ -150,7 +150,7 @@ impl Trainer {
         s.schedule.rate(s.learning_rate, self.epoch, s.epochs, 0, 1)
     }
 
-    /// Norm of the gradient of the epoch's last update; 0 if nothing could be learnt from that one.
+    /// Norm of the gradient of the epoch's last update, after clipping; 0 if nothing could be learnt from that one.
     pub fn gradient_norm(&self) -> f64 {
         self.gradient_norm
     }

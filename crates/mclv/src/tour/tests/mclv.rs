@@ -131,8 +131,8 @@ fn sets_from_data_and_from_pilot_chains_agree_with_enumeration() {
     }
 }
 
-/// Many seeds, each with its own choice of a set by pilots: the mean of `Ẑ/Z` is 1. The control takes, of twenty sets, the
-/// one whose own tours *look* best, and is caught.
+/// Many seeds, each with its own choice of a set by pilots: the mean of `Ẑ/Z` is 1. The control lets the tours that count choose
+/// their set (of ten, the one with the largest `Ẑ`), and is caught.
 #[test]
 fn a_set_that_pilots_choose_leaves_z_unbiased() {
     let z_of = |ratio: &dyn Fn(u64) -> f64| {
@@ -145,8 +145,7 @@ fn a_set_that_pilots_choose_leaves_z_unbiased() {
     let ratio = |rbm: &Rbm, set: &StoppingSet, n_tours, seed| {
         let settings = MclvSettings { effort: Effort::Tours(n_tours), seed, ..Default::default() };
         let log_z = exact(rbm, &Default::default(), &Silent).unwrap().value;
-        let estimate = mclv(rbm, set, &settings, &Silent).unwrap();
-        ((estimate.value - log_z).exp(), estimate.std_err)
+        (mclv(rbm, set, &settings, &Silent).unwrap().value - log_z).exp()
     };
     let rbm = random_rbm(6, 11, 0.7, 79);
     let rows = Rows::Bits(BitRows::all_states(6));
@@ -155,7 +154,7 @@ fn a_set_that_pilots_choose_leaves_z_unbiased() {
         let settings = MclvSettings { seed, ..Default::default() };
         let (set, origin) = choose_stopping_set(&rbm, &rows, &[1], 0.002, &settings).unwrap();
         n_united.set(n_united.get() + usize::from(origin.pilot_steps > 0));
-        ratio(&rbm, &set, 100, seed).0
+        ratio(&rbm, &set, 100, seed)
     });
     eprintln!("z = {z}; pilot chains were added {} times", n_united.get());
     assert!(z.abs() < LIMIT && n_united.get() > 30, "z = {z}; added {} times", n_united.get());
@@ -163,11 +162,11 @@ fn a_set_that_pilots_choose_leaves_z_unbiased() {
     let (rbm, _, _) = model();
     let rows = Rows::Bits(BitRows::from_words(6, vec![0b10_1010, 0b00_1111, 0b11_0000]));
     let broken = z_of(&|seed| {
-        let look = (0..20).map(|k| {
+        let look = (0..10).map(|k| {
             let set = StoppingSet::draw(&rbm, &rows, &[0, 1, 2], 1, seed, k).unwrap();
             ratio(&rbm, &set, 10, seed + 1000 * k)
         });
-        look.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap().0
+        look.fold(0.0, f64::max)
     });
     assert!(broken.abs() > 2.0 * LIMIT, "z = {broken}");
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # The tables of docs/log-z.md: log Z of trained MNIST models by every method against enumeration.
-# `MCLV_DATA_DIR=… scripts/logz_table.sh [HIDDEN …]`, 25 and 32 hidden units if none are given; models and exact values are kept in
+# `MCLV_DATA_DIR=… [EPOCHS=100] scripts/logz_table.sh [HIDDEN …]`, 25 and 32 hidden units if none are given; models and exact values are kept in
 # target/logz and not made again.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -14,7 +14,7 @@ train() { # name, then flags of `mclv train`
     shift
     [ -f "$run/model.safetensors" ] && [ -f "$run.done" ] && return
     rm -rf "$run"
-    "$mclv" train mnist "$@" --epochs 100 --seed 1 --output "$run" >"$run.log" 2>&1 && touch "$run.done"
+    "$mclv" train mnist "$@" --epochs "${EPOCHS:-100}" --seed 1 --output "$run" >"$run.log" 2>&1 && touch "$run.done"
 }
 
 [ $# -gt 0 ] || set -- 25 32

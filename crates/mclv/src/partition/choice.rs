@@ -16,8 +16,10 @@ const N_CHAINS: usize = 256;
 const BURN_IN: u32 = 50;
 /// Steps of each whose states are taken, at least and at most.
 const N_STEPS: (f64, f64) = (50.0, 2_000.0);
-/// Pilot chains may take one part in so many of the work without them.
-const SHARE: f64 = 8.0;
+/// Pilot chains may take one part in so many of the steps of tours without them.
+const SHARE: f64 = 16.0;
+/// They are tried where tours take so many times the steps that a pilot took: they can halve the tours, and need a pilot too.
+const WORTHWHILE: f64 = 4.0;
 
 /// What a stopping set was made from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,10 +43,11 @@ impl fmt::Display for SetOrigin {
 /// Draw a stopping set from data rows with as many samples per row as pilots find cheapest for the target, and add the
 /// states that pilot chains visit if that makes it cheaper still.
 ///
-/// `candidates` are numbers of samples per row; for each a set is drawn and a pilot run, and then one for the union of the
-/// best and an eighth of its cost in pilot chains. The cost of a choice is counted in steps: those of the tours that its
-/// pilot asks for, those of pilot chains, and about ten for each state of the set. A set that all tours of its pilot return
-/// to is better than one that some do not: of cut tours the cost is not known.
+/// `candidates` are numbers of samples per row; for each a set is drawn and a pilot run, unless the set alone would cost more
+/// than the best so far with all its tours; and then, where many tours are needed, one for the union of the best and pilot
+/// chains. The cost of a choice is counted in steps: those of the tours that its pilot asks for, those of pilot chains, and
+/// about ten for each state of the set. A set that all tours of its pilot return to is better than one that some do not: of
+/// cut tours the cost is not known.
 ///
 /// # Guarantee
 /// Neither the set nor the tours that count depend on pilot tours in any other way than by this choice, which is made
@@ -70,6 +73,24 @@ pub(super) struct Chosen {
     pub(super) n_steps: u64,
 }
 
+/// What a set would cost, in steps.
+struct Cost {
+    /// Share of the pilot's tours that did not return.
+    out: f64,
+    /// Set and tours.
+    all: f64,
+    tours: f64,
+    /// What it took to find out.
+    pilot: f64,
+}
+
+impl Cost {
+    /// Whether it is, with so many steps more.
+    fn is_below(&self, other: &Self, more: f64) -> bool {
+        (self.out, self.all + more) < (other.out, other.all)
+    }
+}
+
 /// As [`choose_stopping_set`].
 pub(super) fn choose(
     rbm: &Rbm,
@@ -83,17 +104,23 @@ pub(super) fn choose(
     let mut limits = settings.tours(0);
     limits.max_steps = limits.max_steps.map(|n| n / (candidates.len() as u64 + 1));
     let mut n_steps = 0;
-    let mut cost_of = |set: &StoppingSet, k: usize| -> Result<(f64, f64)> {
+    let mut cost_of = |set: &StoppingSet, k: usize| -> Result<Cost> {
         let pilot = Pilot::run(&TourEngine::new(rbm, set)?, &limits, target_se, 100 + 30 * k as u16)?;
         n_steps += pilot.n_steps;
-        let cost = pilot.n_tours as f64 * pilot.mean_length + STEPS_PER_STATE * set.len() as f64;
-        Ok((1.0 - pilot.completion, cost))
+        let tours = pilot.n_tours as f64 * pilot.mean_length;
+        let all = tours + STEPS_PER_STATE * set.len() as f64;
+        Ok(Cost { out: 1.0 - pilot.completion, all, tours, pilot: pilot.n_steps as f64 })
     };
-    let mut best: Option<((f64, f64), StoppingSet, usize)> = None;
+    let mut best: Option<(Cost, StoppingSet, usize)> = None;
     for (k, &m) in candidates.iter().enumerate() {
+        // At least half of the draws are taken to be states of their own.
+        let least = STEPS_PER_STATE * 0.5 * (m * rows.n_rows()) as f64;
+        if best.as_ref().is_some_and(|(best, ..)| best.out == 0.0 && best.all < least) {
+            continue;
+        }
         let set = StoppingSet::draw(rbm, rows, &all, m, settings.seed, 0)?;
         let cost = cost_of(&set, k)?;
-        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
+        if best.as_ref().is_none_or(|(best, ..)| cost.is_below(best, 0.0)) {
             best = Some((cost, set, m));
         }
     }
@@ -102,9 +129,9 @@ pub(super) fn choose(
         cure: "give at least one number",
     })?;
     let origin = SetOrigin { samples_per_row, pilot_steps: 0 };
-    let affordable = settings.max_steps.map_or(cost.1, |n| cost.1.min(n as f64));
+    let affordable = settings.max_steps.map_or(cost.tours, |n| cost.tours.min(n as f64));
     let steps = (affordable / SHARE / N_CHAINS as f64).min(N_STEPS.1);
-    if steps < N_STEPS.0 + f64::from(BURN_IN) {
+    if affordable < WORTHWHILE * cost.pilot || steps < N_STEPS.0 + f64::from(BURN_IN) {
         return Ok(Chosen { set, origin, n_steps });
     }
     let chains = PilotSettings {
@@ -117,8 +144,7 @@ pub(super) fn choose(
     let pilot_steps = N_CHAINS as u64 * u64::from(steps as u32);
     let with = cost_of(&both, candidates.len())?;
     n_steps += pilot_steps;
-    let is_cheaper = (with.0, with.1 + pilot_steps as f64) < cost;
-    Ok(if is_cheaper {
+    Ok(if with.is_below(&cost, pilot_steps as f64) {
         Chosen { set: both, origin: SetOrigin { pilot_steps, ..origin }, n_steps }
     } else {
         Chosen { set, origin, n_steps }

@@ -19,13 +19,12 @@ from rbms.partition_function.ais import compute_partition_function_ais
 model, exact = sys.argv[1], float(sys.argv[2])
 runs = int(sys.argv[3]) if len(sys.argv) > 3 else 5
 torch.set_num_threads(1)
+torch.set_grad_enabled(False)
 with tempfile.TemporaryDirectory() as folder:
     subprocess.run([os.environ["MCLV"], "convert", model, f"{folder}/m.npz"], check=True, stdout=subprocess.DEVNULL)
     arrays = dict(np.load(f"{folder}/m.npz"))
-by_shape = {a.ndim: a for a in arrays.values()}
-w = by_shape[2]
-b = next(a for a in arrays.values() if a.shape == (w.shape[0],))
-a = next(a for a in arrays.values() if a.shape == (w.shape[1],))
+# scikit-learn's names: components_ is (n_hidden, n_visible).
+w, b, a = arrays["components_"].T, arrays["intercept_visible_"], arrays["intercept_hidden_"]
 rbm = BBRBM(*(torch.tensor(x, dtype=torch.float32) for x in (w, b, a)))
 
 def show(name, results):

@@ -401,7 +401,7 @@ mclv         Las Vegas tours: Z unbiased if all tours return, a lower bound if -
              pilots choose the stopping set and the number of tours; only fresh tours count
 ais          annealed importance sampling: Z unbiased, log Z low on average
 reverse-ais  from exact samples of the model an upper bound; from data (grey values cut at 0.5) no guarantee
-bar          Bennett's acceptance ratio over tempered chains: no guarantee
+bar          Bennett's acceptance ratio over tempered chains: no guarantee, and confidently wrong if all ladders miss a mode
 
 Data give stopping sets, base models and starts; they are read only if a method has a use for them.")]
 pub(crate) struct LogzArgs {
@@ -454,12 +454,18 @@ pub(crate) struct WorkArgs {
     /// Visible layer of tours: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code; no guarantee)
     #[arg(long, value_parser = named::<VisibleChain>, value_name = "HOW", default_value = "sampled")]
     pub(crate) visible: VisibleChain,
-    /// Chains of ais and reverse-ais
+    /// Chains of ais and reverse-ais (bar: see --ladders)
     #[arg(long, value_name = "N", default_value_t = 128)]
     pub(crate) chains: usize,
-    /// Temperatures of ais and reverse-ais
+    /// Temperatures of ais and reverse-ais (bar finds its own by a pilot)
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     pub(crate) betas: usize,
+    /// Ladders of tempered chains of bar
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) ladders: usize,
+    /// Steps of each ladder that count; a quarter as many go before them
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    pub(crate) ladder_steps: usize,
     /// Whether reverse-ais begins at exact samples [default: if they take no more than seconds]
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) exact_samples: Option<bool>,

@@ -104,6 +104,11 @@ fn cases() -> Vec<(&'static str, RunInput)> {
             digits(TrainSettings { warm_up_epochs: 2, ..with(lvs(Unfinished::Drop, Starts::Fresh)) }),
         ),
         ("exact", digits(with(Gradient::Exact))),
+        ("too large to enumerate", {
+            let mut input = digits(with(Gradient::Cd { k: 1, visible: sampled }));
+            (input.train.n_hidden, input.train.eval_every) = (40, 1);
+            input
+        }),
         (
             "lvs with a set that adapts",
             digits(with(Gradient::Lvs(Lvs {

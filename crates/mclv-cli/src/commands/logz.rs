@@ -83,6 +83,8 @@ pub(crate) fn settings(
         max_steps: work.max_steps,
         n_chains: work.chains,
         n_betas: work.betas,
+        n_ladders: work.ladders,
+        ladder_steps: work.ladder_steps,
         exact_samples: work.exact_samples,
         time_limit: limit.time_limit,
         seed: global.seed,

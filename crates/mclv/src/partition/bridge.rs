@@ -74,7 +74,8 @@ const STEPS_PER_ROUND: usize = 64;
 /// # Guarantee
 /// Consistent: right in the limit of many steps, with no side known before. The error bar is that of independent
 /// ladders, so it contains the chains' own memory, but no mode that all ladders have missed. There is an interval
-/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05) and neighbours swap (≥ 10 %).
+/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05) and neighbours swap (≥ 10 %). **It can be confidently
+/// wrong**: ladders that all miss a mode agree with each other. A note says so with every result.
 ///
 /// # Cost
 /// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps; 16 bytes for each that counts.
@@ -111,8 +112,11 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         })
         .collect();
     let (slowest, rate) = least(&swap_rates);
-    let mut notes =
-        vec![format!("swaps accepted: {:.0} % or more between {} temperatures", 100.0 * rate, n_betas + 1)];
+    let mut notes = vec![
+        format!("swaps accepted: {:.0} % or more between {} temperatures", 100.0 * rate, n_betas + 1),
+        "error bar and interval are those of ladders: what all of them have missed is in neither, so compare with mclv"
+            .into(),
+    ];
     let swaps_are_rare = rate < LOW_SWAP_RATE;
     if swaps_are_rare {
         notes.push(format!("swaps are rare at β = {:.3}: take more temperatures", betas[slowest]));
@@ -318,6 +322,27 @@ mod tests {
             outside += usize::from(t.abs() > 2.201);
         }
         assert!(outside <= 6, "{outside} of 24 beyond the 95 % point");
+    }
+
+    /// Four models, 500 seeds each: where there is an interval it covers at least 93 % of the time; 3.5 standard errors of
+    /// 2,000 runs lower is 91 %, which a true 93 % falls below for 2 choices of seeds in 10,000.
+    #[test]
+    fn intervals_cover() {
+        let (mut given, mut covered) = (0, 0);
+        for model in 0..4 {
+            let rbm = random_rbm(6, 4, 0.5 + 0.3 * model as f64, 640 + model);
+            let log_z = exact(&rbm);
+            for seed in 0..500 {
+                let settings = BarSettings { n_steps: 300, burn_in: 50, seed, ..Default::default() };
+                if let Some((low, high)) = bar(&rbm, &settings, &Silent).unwrap().log_z.interval {
+                    given += 1;
+                    covered += usize::from((low..=high).contains(&log_z));
+                }
+            }
+        }
+        let coverage = covered as f64 / f64::from(given);
+        eprintln!("{coverage} of {given}");
+        assert!(given > 1000 && coverage >= 0.91, "{coverage} of {given}");
     }
 
     /// Negative control: a sign error in one direction's records is far outside the error bar.

@@ -2,7 +2,6 @@
 
 use super::interval::{mean_interval, n_carriers};
 use super::{Guarantee, LogZ};
-use crate::data::Rows;
 use crate::gradient::VisibleChain;
 use crate::model::Rbm;
 use crate::progress::{Progress, Silent};
@@ -184,52 +183,6 @@ pub fn mclv_from_tours(tours: &Tours) -> Result<LogZ> {
     })
 }
 
-/// Draw a stopping set from data rows with as many samples per row as pilots find cheapest for the target.
-///
-/// `candidates` are numbers of samples per row; for each a set is drawn and a pilot run. The cost of a choice is counted in
-/// steps: those of the tours that its pilot asks for, and about ten for each state of the set. Neither the set nor the
-/// tours that count depend on pilot tours in any other way than by this choice.
-///
-/// # Errors
-/// If there are no candidates or rows, the rows do not fit the model, or a setting is not allowed.
-pub fn choose_stopping_set(
-    rbm: &Rbm,
-    rows: &Rows,
-    candidates: &[usize],
-    target_se: f64,
-    settings: &MclvSettings,
-) -> Result<(StoppingSet, usize)> {
-    choose(rbm, rows, candidates, target_se, settings).map(|(set, m, _)| (set, m))
-}
-
-/// As [`choose_stopping_set`], with the steps that pilots made. A set that all tours of its pilot return to is better than
-/// one that some do not: of cut tours the cost is not known.
-pub(super) fn choose(
-    rbm: &Rbm,
-    rows: &Rows,
-    candidates: &[usize],
-    target_se: f64,
-    settings: &MclvSettings,
-) -> Result<(StoppingSet, usize, u64)> {
-    const STEPS_PER_STATE: f64 = 10.0;
-    let all: Vec<usize> = (0..rows.n_rows()).collect();
-    let mut best: Option<((f64, f64), StoppingSet, usize)> = None;
-    let mut n_steps = 0;
-    for (k, &m) in candidates.iter().enumerate() {
-        let set = StoppingSet::draw(rbm, rows, &all, m, settings.seed, 0)?;
-        let pilot =
-            Pilot::run(&TourEngine::new(rbm, &set)?, &settings.tours(0), target_se, 100 + 30 * k as u16)?;
-        n_steps += pilot.n_steps;
-        let cost = pilot.n_tours as f64 * pilot.mean_length + STEPS_PER_STATE * set.len() as f64;
-        let cost = (1.0 - pilot.completion, cost);
-        if best.as_ref().is_none_or(|(least, ..)| cost < *least) {
-            best = Some((cost, set, m));
-        }
-    }
-    best.map(|(_, set, m)| (set, m, n_steps))
-        .ok_or(Error::Empty { what: "the list of samples per row".into(), cure: "give at least one number" })
-}
-
 /// What a few tours that do not count say.
 pub(crate) struct Probe {
     /// Share that returned.
@@ -298,7 +251,7 @@ pub(crate) fn mclv_within(
 }
 
 impl MclvSettings {
-    fn tours(&self, n_tours: usize) -> TourSettings {
+    pub(super) fn tours(&self, n_tours: usize) -> TourSettings {
         TourSettings {
             n_tours,
             visible: self.visible,
@@ -313,19 +266,24 @@ impl MclvSettings {
 }
 
 /// What tours that do not count say of those that will.
-struct Pilot {
+pub(super) struct Pilot {
     /// Tours that the target asks for.
-    n_tours: usize,
-    mean_length: f64,
+    pub(super) n_tours: usize,
+    pub(super) mean_length: f64,
     /// Share of its own tours that returned.
-    completion: f64,
-    n_steps: u64,
+    pub(super) completion: f64,
+    pub(super) n_steps: u64,
     seconds: f64,
 }
 
 impl Pilot {
     /// Double the tours, beginning anew each time, until the tail has been seen or a quarter of the budget is spent.
-    fn run(engine: &TourEngine<'_>, limits: &TourSettings, target: f64, first: u16) -> Result<Self> {
+    pub(super) fn run(
+        engine: &TourEngine<'_>,
+        limits: &TourSettings,
+        target: f64,
+        first: u16,
+    ) -> Result<Self> {
         if !(target > 0.0 && target.is_finite()) {
             let cure = "a standard error above 0";
             return Err(Error::InvalidSetting { name: "target-se", value: target.to_string(), cure });
@@ -362,6 +320,7 @@ impl Pilot {
         }
         unreachable!("occasions do not run out before the pilot's tours")
     }
+
     /// Tours for the target, or as many as can be expected to return within what is left of a budget.
     ///
     /// No tour that counts has a say in their number.

@@ -1,6 +1,7 @@
 //! Ask for `log Z` by any method, or by the best that can be afforded, with one set of settings.
 
-use super::mclv::{MIN_COMPLETION, choose, probe};
+use super::choice::{Chosen, SetOrigin, choose};
+use super::mclv::{MIN_COMPLETION, probe};
 use super::{
     AisSettings, BarSettings, Effort, ExactSettings, Guarantee, LogZ, MclvSettings, Origin,
     ReverseAisSettings, ais, bar, base_bias, exact, mclv, nominal_seconds, reverse_ais,
@@ -98,6 +99,10 @@ pub struct MethodSettings {
     pub n_chains: usize,
     /// Their temperatures.
     pub n_betas: usize,
+    /// Ladders of BAR, which finds its own temperatures.
+    pub n_ladders: usize,
+    /// Steps of each ladder that count; a quarter as many go before them.
+    pub ladder_steps: usize,
     /// Whether reverse AIS begins at exact samples; `None`: if they take no more than seconds.
     pub exact_samples: Option<bool>,
     /// Seconds that an enumeration may take.
@@ -107,7 +112,7 @@ pub struct MethodSettings {
 }
 
 impl Default for MethodSettings {
-    /// Tours for a standard error of 0.01; 128 chains through 10,000 temperatures; one hour.
+    /// Tours for a standard error of 0.01; 128 chains through 10,000 temperatures; 8 ladders of 2,000 steps; one hour.
     fn default() -> Self {
         Self {
             effort: Effort::TargetSe(0.01),
@@ -116,6 +121,8 @@ impl Default for MethodSettings {
             max_steps: None,
             n_chains: 128,
             n_betas: 10_000,
+            n_ladders: BarSettings::default().n_ladders,
+            ladder_steps: BarSettings::default().n_steps,
             exact_samples: None,
             time_limit: ExactSettings::default().time_limit,
             seed: 0,
@@ -168,8 +175,14 @@ impl<'a> Question<'a> {
             Method::Ais => ais(self.rbm, &self.ais_settings(settings)?, progress)?,
             Method::ReverseAis => self.by_reverse_ais(settings, progress)?,
             Method::Bar => {
-                let settings =
-                    BarSettings { base_bias: self.base()?, seed: settings.seed, ..Default::default() };
+                let settings = BarSettings {
+                    n_ladders: settings.n_ladders,
+                    n_steps: settings.ladder_steps,
+                    burn_in: settings.ladder_steps / 4,
+                    base_bias: self.base()?,
+                    seed: settings.seed,
+                    n_betas: None,
+                };
                 bar(self.rbm, &settings, progress)?.log_z
             }
         };
@@ -254,7 +267,7 @@ impl<'a> Question<'a> {
             return Ok(Choice { set: Cow::Owned(set), n_steps, note });
         };
         self.check_rows(rows)?;
-        let (set, m, n_steps) = match (settings.samples_per_row, settings.effort) {
+        let Chosen { set, origin, n_steps } = match (settings.samples_per_row, settings.effort) {
             (Some(0), _) => {
                 let (value, cure) = ("0".into(), "at least 1");
                 return Err(Error::InvalidSetting { name: "samples-per-row", value, cure });
@@ -264,18 +277,16 @@ impl<'a> Question<'a> {
                     .into_iter()
                     .filter(|&m| m == 1 || m * rows.n_rows() <= MAX_STATES)
                     .collect();
-                let mut pilots = self.tour_settings(settings);
-                pilots.max_steps = pilots.max_steps.map(|n| n / candidates.len() as u64);
-                choose(self.rbm, rows, &candidates, target, &pilots)?
+                choose(self.rbm, rows, &candidates, target, &self.tour_settings(settings))?
             }
             (m, _) => {
-                let m = m.unwrap_or(1);
+                let origin = SetOrigin { samples_per_row: m.unwrap_or(1), pilot_steps: 0 };
                 let all: Vec<usize> = (0..rows.n_rows()).collect();
-                (StoppingSet::draw(self.rbm, rows, &all, m, settings.seed, 0)?, m, 0)
+                let set = StoppingSet::draw(self.rbm, rows, &all, origin.samples_per_row, settings.seed, 0)?;
+                Chosen { set, origin, n_steps: 0 }
             }
         };
-        let note =
-            format!("a stopping set of {} states, {m} drawn for each of {} rows", set.len(), rows.n_rows());
+        let note = format!("a stopping set of {} states: of {} rows, {origin}", set.len(), rows.n_rows());
         Ok(Choice { set: Cow::Owned(set), n_steps, note })
     }
 

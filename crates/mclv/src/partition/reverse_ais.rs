@@ -151,7 +151,7 @@ mod tests {
     fn only_exact_samples_give_a_bound_and_without_weights_there_is_no_error() {
         let rbm = Rbm::new(5, 3, &[0.0; 15], &[0.5; 5], &[0.25; 3]).unwrap();
         let exact = crate::partition::exact(&rbm, &Default::default(), &Silent).unwrap().value;
-        let states = BitRows::zeros(64, 5);
+        let states = BitRows::zeros(128, 5);
         let settings = ReverseAisSettings { n_betas: 50, ..Default::default() };
         for (origin, guarantee, has_interval) in [
             (Origin::ExactSamples, Guarantee::UpperBound, true),

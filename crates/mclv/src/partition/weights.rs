@@ -1,5 +1,7 @@
 //! Summarise the importance weights of independent chains.
 
+use super::interval::split;
+
 /// The mean of positive weights that are given by their logarithms.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weights {
@@ -14,17 +16,32 @@ pub(super) struct Weights {
     /// The standard deviation of their logarithms.
     spread: f64,
     n: usize,
+    interval: Option<(f64, f64)>,
 }
 
-/// There is an interval for this many weights, if their logarithms have no larger standard deviation, and if the
-/// effective sample size is at least this share. Beyond, the largest weights matter and have not been seen.
-const HEALTHY_SIZE: usize = 64;
-const HEALTHY_SPREAD: f64 = 0.4;
-const HEALTHY_SHARE: f64 = 0.5;
+/// There is an interval for this many weights, if the logarithms of those that decide have no larger standard deviation.
+/// Beyond, the largest weights matter and have not been seen.
+const HEALTHY_SIZE: usize = 128;
+const HEALTHY_SPREAD: f64 = 0.25;
+/// How much further the interval reaches above: it is the large weights that a sample lacks.
+const UPPER: f64 = 1.5;
 
 impl Weights {
     /// At least two weights.
     pub(super) fn new(log_w: &[f64]) -> Self {
+        let all = Self::without_interval(log_w);
+        let (deciding, measuring) = split(log_w);
+        let is_healthy =
+            log_w.len() >= HEALTHY_SIZE && Self::without_interval(&deciding).spread <= HEALTHY_SPREAD;
+        let interval = is_healthy.then(|| {
+            let (low, high) = Self::without_interval(&measuring).around();
+            // What is reported is the mean of all.
+            (low.min(all.log_mean), high.max(all.log_mean))
+        });
+        Self { interval, ..all }
+    }
+
+    fn without_interval(log_w: &[f64]) -> Self {
         let n = log_w.len() as f64;
         let largest = log_w.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let w = || log_w.iter().map(|x| (x - largest).exp());
@@ -40,27 +57,25 @@ impl Weights {
             effective: w().sum::<f64>().powi(2) / w().map(|w| w * w).sum::<f64>(),
             spread: variance_log.sqrt(),
             n: log_w.len(),
+            interval: None,
         }
     }
 
-    fn is_healthy(&self) -> bool {
-        self.n >= HEALTHY_SIZE
-            && self.spread <= HEALTHY_SPREAD
-            && self.effective >= HEALTHY_SHARE * self.n as f64
+    /// A 95 % interval for the logarithm of the expected weight, unless weights vary too much.
+    ///
+    /// Every fourth weight has a say in whether there is one, and the others give it: samples that look good by chance are
+    /// not the ones that measure.
+    pub(super) fn interval(&self) -> Option<(f64, f64)> {
+        self.interval
     }
 
-    /// A 95 % interval for the logarithm of the expected weight, unless a few chains carry most of it.
-    ///
-    /// It holds both the delta method's interval and that of log-normal weights (Cox's): the first is right for many
-    /// weights whatever their law, the second already when the rare large ones that the mean needs have not been seen.
-    pub(super) fn interval(&self) -> Option<(f64, f64)> {
-        self.is_healthy().then(|| {
-            let t = student(self.n - 1);
-            // More above: it is the large weights that a sample lacks.
-            let around = |(centre, error): (f64, f64)| (centre - t * error, centre + 1.15 * t * error);
-            let (plain, cox) = (around((self.log_mean, self.std_err)), around(self.cox));
-            (plain.0.min(cox.0), plain.1.max(cox.1))
-        })
+    /// Both the delta method's interval and that of log-normal weights (Cox's): the first is right for many weights whatever
+    /// their law, the second already when the rare large ones that the mean needs have not been seen.
+    fn around(&self) -> (f64, f64) {
+        let t = student(self.n - 1);
+        let of = |(centre, error): (f64, f64)| (centre - t * error, centre + UPPER * t * error);
+        let (plain, cox) = (of((self.log_mean, self.std_err)), of(self.cox));
+        (plain.0.min(cox.0), plain.1.max(cox.1))
     }
 
     /// What a reader should know, with what to do about it.
@@ -71,8 +86,8 @@ impl Weights {
         )];
         if self.n < HEALTHY_SIZE {
             notes.push(format!("no interval: take {HEALTHY_SIZE} chains or more"));
-        } else if !self.is_healthy() {
-            let problem = "few chains carry most of the weight, so the error bar may be too small";
+        } else if self.interval.is_none() {
+            let problem = "weights vary so much that the error bar may be too small";
             notes.push(format!("{problem}, and there is no interval: take more temperatures"));
         }
         notes
@@ -92,7 +107,7 @@ pub(super) fn student(degrees: usize) -> f64 {
 mod tests {
     use super::*;
     use crate::rng::{Purpose, Reader, stream};
-    use std::f64::consts::SQRT_2;
+    use std::f64::consts::{PI, SQRT_2};
 
     /// Log weights of unit standard deviation, and the logarithm of the mean weight if they are scaled by `sigma`.
     type Law = (&'static str, fn(&mut Reader) -> f64, fn(f64) -> f64);
@@ -101,42 +116,73 @@ mod tests {
         -rng.uniform().ln()
     }
 
-    const LAWS: [Law; 3] = [
+    fn logit(rng: &mut Reader) -> f64 {
+        let u = rng.uniform();
+        (u / (1.0 - u)).ln()
+    }
+
+    /// From tails that end to weights like Pareto's. The last two had no part in the choice of constants.
+    const LAWS: [Law; 5] = [
         ("normal", |rng| rng.normal(), |sigma| 0.5 * sigma * sigma),
-        ("Laplace", |rng| (exponential(rng) - exponential(rng)) / SQRT_2, |s| -(1.0 - 0.5 * s * s).ln()),
         ("minus exponential", |rng| -exponential(rng), |sigma| -sigma.ln_1p()),
+        ("exponential", exponential, |sigma| if sigma < 1.0 { -(-sigma).ln_1p() } else { f64::INFINITY }),
+        ("Laplace", |rng| (exponential(rng) - exponential(rng)) / SQRT_2, |s| -(1.0 - 0.5 * s * s).ln()),
+        (
+            "logistic",
+            |rng| logit(rng) * 3f64.sqrt() / PI,
+            |s| {
+                let x = 3f64.sqrt() * s;
+                (x / x.sin()).ln()
+            },
+        ),
     ];
 
-    /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of those that it covers.
+    /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of all that it would cover: who
+    /// decides does not measure, so that this is the coverage of those given.
     fn coverage((_, draw, log_mean): Law, n: usize, sigma: f64) -> (f64, f64) {
         const RUNS: usize = 4000;
         let mut rng = stream(700, Purpose::SelfTest, n as u64).reader();
-        let intervals: Vec<(f64, f64)> = (0..RUNS)
-            .filter_map(|_| {
-                Weights::new(&(0..n).map(|_| sigma * draw(&mut rng)).collect::<Vec<_>>()).interval()
-            })
-            .collect();
-        let covered = intervals.iter().filter(|(from, to)| (*from..=*to).contains(&log_mean(sigma))).count();
-        (intervals.len() as f64 / RUNS as f64, covered as f64 / intervals.len() as f64)
+        let (mut given, mut covered) = (0, 0);
+        for _ in 0..RUNS {
+            let log_w: Vec<f64> = (0..n).map(|_| sigma * draw(&mut rng)).collect();
+            given += usize::from(Weights::new(&log_w).interval().is_some());
+            let (low, high) = Weights::without_interval(&split(&log_w).1).around();
+            covered += usize::from((low..=high).contains(&log_mean(sigma)));
+        }
+        (given as f64 / RUNS as f64, covered as f64 / RUNS as f64)
     }
 
-    /// By simulation, with light and heavy tails: where it is given more often than declined, the interval covers at
-    /// least 93 % of the time (4,000 runs tell that from 95 % by 5.8 standard errors). Where it is mostly declined, those
-    /// given are the samples that happen to look good, and cover less; but wrong ones are fewer than 3.5 % of all runs.
+    /// By simulation, with light and heavy tails: where more than 0.2 % of samples get an interval, at least 93 % of these
+    /// cover. The limit is 3.5 standard errors of 4,000 runs lower, at 91.6 %: a law that covers exactly 93 % fails for 2
+    /// seeds in 10,000.
     #[test]
     fn intervals_cover_where_they_are_given() {
+        eprintln!("law, n, standard deviation: given, coverage");
         for law in LAWS {
-            for n in [64, 128, 512] {
-                for sigma in [0.05, 0.2, 0.3, 0.4, 0.5, 0.6, 1.0] {
+            for n in [128, 512] {
+                for sigma in [0.05, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0] {
                     let (given, covered) = coverage(law, n, sigma);
-                    let case = format!("{} {n} {sigma}: covers {covered} of {given}", law.0);
-                    assert!(given < 0.5 || covered >= 0.93, "{case}");
-                    assert!(given >= 0.5 || given == 0.0 || given * (1.0 - covered) < 0.035, "{case}");
-                    assert!(sigma > 0.2 || given > 0.98, "{case}");
-                    assert!(sigma < 0.6 || given < 0.05, "{case}");
+                    let case = format!("{} {n} {sigma}: given {given:.4}, covers {covered:.3}", law.0);
+                    eprintln!("{case}");
+                    assert!(given <= 0.002 || covered >= 0.916, "{case}");
+                    assert!(sigma > 0.15 || given > 0.97, "{case}");
+                    assert!(sigma < 0.5 || given < 0.01, "{case}");
                 }
             }
         }
+    }
+
+    /// The control: the delta method's interval, given always, falls short.
+    #[test]
+    fn the_plain_interval_is_caught() {
+        let mut rng = stream(701, Purpose::SelfTest, 0).reader();
+        let covers = |_: &usize| {
+            let log_w: Vec<f64> = (0..128).map(|_| 0.6 * exponential(&mut rng)).collect();
+            let weights = Weights::without_interval(&log_w);
+            (weights.log_mean + 0.4f64.ln()).abs() < student(127) * weights.std_err
+        };
+        let covered = (0..4000).filter(covers).count() as f64 / 4000.0;
+        assert!(covered < 0.9, "{covered}");
     }
 
     #[test]
@@ -148,10 +194,10 @@ mod tests {
 
     #[test]
     fn equal_weights_have_no_error_however_large() {
-        let weights = Weights::new(&[1e4; 64]);
-        assert_eq!((weights.log_mean, weights.std_err, weights.effective), (1e4, 0.0, 64.0));
+        let weights = Weights::new(&[1e4; 128]);
+        assert_eq!((weights.log_mean, weights.std_err, weights.effective), (1e4, 0.0, 128.0));
         assert_eq!(weights.interval(), Some((1e4, 1e4)));
         assert_eq!(weights.notes().len(), 1);
-        assert!(Weights::new(&[0.0; 63]).notes()[1].contains("take 64 chains"));
+        assert!(Weights::new(&[0.0; 127]).notes()[1].contains("take 128 chains"));
     }
 }

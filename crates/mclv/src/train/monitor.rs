@@ -221,3 +221,63 @@ fn estimate_steps() -> f64 {
     let ais = TOUR_STEPS as f64 / 4.0 + (AIS_CHAINS * AIS_BETAS) as f64;
     (STEPS_PER_STATE * TOUR_STATES) as f64 + ais.max(TOUR_STEPS as f64)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::BitRows;
+    use crate::partition::Guarantee;
+    use crate::progress::Silent;
+    use crate::rng::{Purpose, stream};
+
+    const N_VISIBLE: usize = 60;
+    const N_HIDDEN: usize = 50;
+
+    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a visible unit with its hidden
+    /// unit each. Hidden units are mostly off if `bias` is low, and then tours return.
+    fn model(bias: f32) -> (Rbm, f64) {
+        let mut w = vec![0.0; N_VISIBLE * N_HIDDEN];
+        (0..N_HIDDEN).for_each(|j| w[j * N_HIDDEN + j] = 1.0);
+        let rbm = Rbm::new(N_VISIBLE, N_HIDDEN, &w, &[-1.0; N_VISIBLE], &[bias; N_HIDDEN]).unwrap();
+        let (b, a) = (-1.0, f64::from(bias));
+        let pair = (1.0 + f64::exp(b) + f64::exp(a) + f64::exp(a + b + 1.0)).ln();
+        (rbm, N_HIDDEN as f64 * pair + (N_VISIBLE - N_HIDDEN) as f64 * f64::exp(b).ln_1p())
+    }
+
+    fn rows() -> Rows {
+        let mut rng = stream(5, Purpose::SelfTest, 0).reader();
+        Rows::Bits(BitRows::from_words(N_VISIBLE, (0..300).map(|_| u64::from(rng.next_u32()) << 8).collect()))
+    }
+
+    fn evaluate(rbm: &Rbm, last: bool, n_threads: usize) -> Metrics {
+        let rows = rows();
+        let train = Weighted { rows: &rows, weights: None };
+        let settings = TrainSettings { n_hidden: N_HIDDEN, epochs: 3, ..Default::default() };
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+        let mut metrics = Metrics { epoch: 2, ..Default::default() };
+        pool.install(|| {
+            Monitor::new(&settings, train)
+                .evaluate(rbm, train, None, last, 9, &mut metrics, &Silent)
+                .unwrap();
+        });
+        metrics.log_z.as_mut().unwrap().seconds = 0.0;
+        metrics
+    }
+
+    /// The method, its guarantee, and that the value is within six standard errors, each time for any number of threads.
+    #[test]
+    fn large_models_are_watched_by_tours_or_else_by_ais() {
+        for (bias, method) in [(-8.0, "mclv"), (0.0, "ais")] {
+            let (rbm, exact) = model(bias);
+            for last in [false, true] {
+                let one = evaluate(&rbm, last, 1);
+                assert!(one == evaluate(&rbm, last, 2) && one == evaluate(&rbm, last, 5), "{method}, {last}");
+                let log_z = one.log_z.unwrap();
+                assert_eq!((log_z.method.as_str(), log_z.guarantee), (method, Guarantee::UnbiasedZ));
+                assert!((log_z.value - exact).abs() < 6.0 * log_z.std_err, "{log_z:?}, exact {exact}");
+                let told = log_z.notes.first().is_some_and(|note| note.contains("by AIS instead"));
+                assert_eq!(told, method == "ais", "{:?}", log_z.notes);
+            }
+        }
+    }
+}

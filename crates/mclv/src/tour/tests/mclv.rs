@@ -3,12 +3,14 @@
 use super::{LIMIT, bars_and_stripes};
 use crate::StoppingSet;
 use crate::bits::BitRows;
+use crate::data::Rows;
 use crate::gradient::VisibleChain;
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 use crate::partition::{Effort, Guarantee, MclvSettings, choose_stopping_set, exact, mclv, mclv_from_tours};
 use crate::progress::Silent;
 use crate::tour::{PilotSettings, TourEngine, TourSettings};
+use std::cell::Cell;
 
 fn model() -> (Rbm, StoppingSet, f64) {
     let rbm = random_rbm(6, 5, 1.3, 77);
@@ -37,7 +39,7 @@ fn what_is_guaranteed_follows_from_how_tours_were_made() {
     let mean_field = mclv(&rbm, &set, &mean_field, &Silent).unwrap();
     assert_eq!((mean_field.guarantee, mean_field.interval), (Guarantee::None, None));
     let engine = TourEngine::new(&rbm, &set).unwrap();
-    let rows = crate::data::Rows::Bits(BitRows::zeros(1, 6));
+    let rows = Rows::Bits(BitRows::zeros(1, 6));
     let tours = engine.run_from_rows(&rows, &TourSettings::default(), &Silent).unwrap();
     assert!(mclv_from_tours(&tours).unwrap_err().to_string().contains("starts = rows"));
 }
@@ -114,8 +116,8 @@ fn sets_from_data_and_from_pilot_chains_agree_with_enumeration() {
     let (rbm, data) = bars_and_stripes();
     let log_z = exact(&rbm, &Default::default(), &Silent).unwrap().value;
     let settings = MclvSettings { seed: 9, ..Default::default() };
-    let (set, m) = choose_stopping_set(&rbm, &data, &[1, 4, 16], 0.02, &settings).unwrap();
-    assert!([1, 4, 16].contains(&m));
+    let (set, origin) = choose_stopping_set(&rbm, &data, &[1, 4, 16], 0.02, &settings).unwrap();
+    assert!([1, 4, 16].contains(&origin.samples_per_row));
     assert!(choose_stopping_set(&rbm, &data, &[], 0.02, &settings).is_err());
     let short = PilotSettings { n_chains: 20, burn_in: 10, n_steps: 5, seed: 1 };
     let pilot = StoppingSet::from_pilot(&rbm, None, &short).unwrap();
@@ -127,4 +129,44 @@ fn sets_from_data_and_from_pilot_chains_agree_with_enumeration() {
         let estimate = mclv(&rbm, &set, &settings, &Silent).unwrap();
         assert!((estimate.value - log_z).abs() < LIMIT * estimate.std_err.max(1e-9), "{estimate:?} {log_z}");
     }
+}
+
+/// Many seeds, each with its own choice of a set by pilots: the mean of `Ẑ/Z` is 1. The control lets the tours that count choose
+/// their set (of ten, the one with the largest `Ẑ`), and is caught.
+#[test]
+fn a_set_that_pilots_choose_leaves_z_unbiased() {
+    let z_of = |ratio: &dyn Fn(u64) -> f64| {
+        let ratios: Vec<f64> = (0..150).map(ratio).collect();
+        let n = ratios.len() as f64;
+        let mean = ratios.iter().sum::<f64>() / n;
+        let variance = ratios.iter().map(|r| (r - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (mean - 1.0) / (variance / n).sqrt()
+    };
+    let ratio = |rbm: &Rbm, set: &StoppingSet, n_tours, seed| {
+        let settings = MclvSettings { effort: Effort::Tours(n_tours), seed, ..Default::default() };
+        let log_z = exact(rbm, &Default::default(), &Silent).unwrap().value;
+        (mclv(rbm, set, &settings, &Silent).unwrap().value - log_z).exp()
+    };
+    let rbm = random_rbm(6, 11, 0.7, 79);
+    let rows = Rows::Bits(BitRows::all_states(6));
+    let n_united = Cell::new(0);
+    let z = z_of(&|seed| {
+        let settings = MclvSettings { seed, ..Default::default() };
+        let (set, origin) = choose_stopping_set(&rbm, &rows, &[1], 0.002, &settings).unwrap();
+        n_united.set(n_united.get() + usize::from(origin.pilot_steps > 0));
+        ratio(&rbm, &set, 100, seed)
+    });
+    eprintln!("z = {z}; pilot chains were added {} times", n_united.get());
+    assert!(z.abs() < LIMIT && n_united.get() > 30, "z = {z}; added {} times", n_united.get());
+
+    let (rbm, _, _) = model();
+    let rows = Rows::Bits(BitRows::from_words(6, vec![0b10_1010, 0b00_1111, 0b11_0000]));
+    let broken = z_of(&|seed| {
+        let look = (0..10).map(|k| {
+            let set = StoppingSet::draw(&rbm, &rows, &[0, 1, 2], 1, seed, k).unwrap();
+            ratio(&rbm, &set, 10, seed + 1000 * k)
+        });
+        look.fold(0.0, f64::max)
+    });
+    assert!(broken.abs() > 2.0 * LIMIT, "z = {broken}");
 }

@@ -44,8 +44,8 @@ fn with_every_state_in_the_set_nothing_varies() {
     assert!((tours.epsilon() - 1.0).abs() < 1e-12);
 }
 
-/// `p(ξ > k) ≤ (1 − ε)^k`, the tail falls like `ρ^k`, the truncation bias is the sum of what is cut, and the corrected bound
-/// of Theorem 3 holds.
+/// `p(ξ > k) ≤ (1 − ε)^k`, the tail falls like `ρ^k`, the truncation bias is the sum of what is cut, the corrected bound
+/// of Theorem 3 holds, and from `k = 1` on lengths are a mixture of geometric laws: differences of `p(ξ > k)` alternate in sign.
 #[test]
 fn rates_and_bounds_hold_on_all_models() {
     for case in cases().iter().skip(1) {
@@ -58,6 +58,11 @@ fn rates_and_bounds_hold_on_all_models() {
             let (epsilon, rate) = (tours.epsilon(), tours.tail_rate());
             for (k, p) in survival.iter().enumerate() {
                 assert!(*p <= (1.0 - epsilon).powi(k as i32) * (1.0 + 1e-9), "{}, {name}", case.name);
+            }
+            let mut differences = survival[1..40].to_vec();
+            for order in 1..=4 {
+                differences = differences.windows(2).map(|pair| pair[0] - pair[1]).collect();
+                assert!(differences.iter().all(|&d| d > -1e-13), "{}, {name}: {order}", case.name);
             }
             let ratio = survival[400] / survival[399];
             if survival[400] > 1e-200 {

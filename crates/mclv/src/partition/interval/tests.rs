@@ -235,9 +235,11 @@ fn intervals_cover_where_they_are_given() {
     assert!(plain_fails >= 15, "the plain interval must be caught: {plain_fails} of 30");
 }
 
-/// Laws that had no say in any constant: other families, tours of models, and mixtures drawn at random.
+/// Other families, tours of models, and mixtures drawn at random. Pareto, Weibull and log-normal laws had been looked at before
+/// the number of unseen values was settled; the tours of models and these mixtures had not. That kinds must be expected six
+/// times was read off 80 other mixtures drawn in the same way.
 #[test]
-fn intervals_cover_for_laws_that_had_no_say() {
+fn intervals_cover_for_other_families() {
     eprintln!("      n  given cover   width  plain  law");
     let mut laws: Vec<Law> = [2.1, 2.5, 3.0, 5.0].map(Law::pareto).into();
     laws.extend([2, 3, 4, 5, 6].map(Law::weibull));

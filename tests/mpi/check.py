@@ -81,7 +81,7 @@ def results_do_not_depend_on_ranks(tmp):
         "log Z by every method": ["logz", model, "--method", "exact,mclv,ais,reverse-ais,bar", *small],
         "likelihood": ["likelihood", model, "--split", "train,test", "--pseudo"],
         "tours": ["tours", model, "--tours", 3000, "--samples-per-row", "1,2"],
-        "features": ["transform", model, "digits", "--force", "--output"],
+        "features": ["transform", model, "--force", "--output"],
         "samples": ["sample", model, "-n", 150, "--burn-in", 20, "--force", "--output"],
     }
     for what, args in asked.items():

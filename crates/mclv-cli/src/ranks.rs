@@ -35,9 +35,13 @@ mod with_mpi {
     use mpi::datatype::PartitionMut;
     use mpi::topology::{Communicator, SimpleCommunicator};
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicU64, Ordering};
 
     /// Bytes that go with the announcement of how many there are.
     const AT_ONCE: usize = 56;
+    static N_EXCHANGES: AtomicU64 = AtomicU64::new(0);
+    static N_BYTES: AtomicU64 = AtomicU64::new(0);
+
     /// MPI counts in 31 bits.
     const MOST: usize = 1 << 30;
     /// Do a command, with the other processes if there are any. It returns its exit code.
@@ -62,6 +66,13 @@ mod with_mpi {
         let world = universe.world();
         let world = World { rank: world.rank() as usize, size: world.size() as usize };
         let code = team::enter(Arc::new(world), &command);
+        tracing::info!(
+            "rank {} of {}: {} exchanges, {} bytes handed in",
+            world.rank,
+            world.size,
+            N_EXCHANGES.load(Ordering::Relaxed),
+            N_BYTES.load(Ordering::Relaxed)
+        );
         if code == crate::FAILURE {
             // Others may be waiting for this one.
             SimpleCommunicator::world().abort(code.into());
@@ -85,6 +96,8 @@ mod with_mpi {
         }
 
         fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+            N_EXCHANGES.fetch_add(1, Ordering::Relaxed);
+            N_BYTES.fetch_add(mine.len() as u64, Ordering::Relaxed);
             let world = SimpleCommunicator::world();
             let mut head = [0; 8 + AT_ONCE];
             head[..8].copy_from_slice(&(mine.len() as u64).to_ne_bytes());

@@ -14,6 +14,10 @@ pub(crate) const BLOCK: usize = 64;
 /// Below this many weights, threads cost more than they save.
 const MIN_PARALLEL: usize = 8192;
 
+/// With fewer pairs than this, it takes ranks longer to tell each other sums than to make them all themselves. Work and exchange both grow with
+/// the number of weights, so that does not matter.
+const MIN_SHARED: usize = 2048;
+
 /// Visible states of a block, bits or reals.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Visible {
@@ -168,7 +172,8 @@ impl Moments {
             correction
         };
         let mut segments = self.w.row_blocks_mut(TILE_UNITS);
-        let corrections: Vec<_> = if team::size() > 1 {
+        let n_pairs: usize = waiting.iter().map(|(block, _)| block.h.n_rows()).sum();
+        let corrections: Vec<_> = if team::size() > 1 && n_pairs >= MIN_SHARED {
             // Ranks share the sums; all of them make the step.
             let pieces: Vec<_> = segments.chunks_mut(n_tiles).zip(self.b.chunks_mut(TILE_UNITS)).collect();
             let mut pieces: Vec<_> = pieces.into_iter().zip(beside).collect();

@@ -1,9 +1,7 @@
 //! Tours are made, counted, fitted, shown and saved as asked.
 
-mod support;
-
+use crate::support::{Sandbox, keys, npy, without_times};
 use serde_json::{Value, json};
-use support::{Sandbox, keys, npy, without_times};
 
 fn tours<'a>(args: &[&'a str]) -> Vec<&'a str> {
     [&["tours", "m.safetensors", "--tours", "2000"], args].concat()

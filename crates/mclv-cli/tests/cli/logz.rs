@@ -1,9 +1,7 @@
 //! Several ways to one log Z, and likelihoods from it.
 
-mod support;
-
+use crate::support::{Sandbox, keys, without_times};
 use serde_json::Value;
-use support::{Sandbox, keys, without_times};
 
 const ALL: &str = "exact,mclv,ais,reverse-ais,bar";
 

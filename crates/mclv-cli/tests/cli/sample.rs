@@ -1,9 +1,7 @@
 //! Samples and features are drawn, saved and shown as asked.
 
-mod support;
-
+use crate::support::{Sandbox, keys, npy, without_times};
 use serde_json::{Value, json};
-use support::{Sandbox, keys, npy, without_times};
 
 /// Quick chains: most tests are not about mixing.
 const QUICK: [&str; 2] = ["--burn-in", "5"];

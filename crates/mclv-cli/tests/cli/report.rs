@@ -1,9 +1,7 @@
 //! Reports, figures and event files, as people ask for them.
 
-mod support;
-
+use crate::support::Sandbox;
 use serde_json::Value;
-use support::Sandbox;
 
 /// A small run of 6 epochs, each evaluated.
 fn train(sandbox: &Sandbox, output: &str, more: &[&str]) {

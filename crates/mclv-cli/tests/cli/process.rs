@@ -1,8 +1,6 @@
 //! The program behaves among others: it stops when asked to, and does not mind if nobody listens.
 
-mod support;
-
-use support::Sandbox;
+use crate::support::Sandbox;
 
 #[test]
 fn it_is_no_error_if_nobody_reads_the_results() {
@@ -49,4 +47,14 @@ fn an_interrupt_ends_long_work_at_once_with_code_130() {
     assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
     assert!(output.stdout.is_empty());
     assert_eq!(rest, ["error: log Z: interrupted"]);
+}
+
+#[cfg(not(feature = "mpi"))]
+#[test]
+fn several_processes_are_refused_if_they_could_not_work_together() {
+    let words = ["started 4 times", "built without MPI", "--features mpi"];
+    for launcher in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"] {
+        Sandbox::new().with_variable(launcher, "4").refuses(&["data", "list"], &words);
+        Sandbox::new().with_variable(launcher, "1").succeeds(&["data", "list"]);
+    }
 }

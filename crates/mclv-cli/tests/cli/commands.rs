@@ -1,9 +1,7 @@
 //! What should work does, in words and as JSON.
 
-mod support;
-
+use crate::support::{Sandbox, keys};
 use serde_json::{Value, json};
-use support::{Sandbox, keys};
 
 const LOG_Z: [&str; 8] = [
     "guarantee",

@@ -1,8 +1,6 @@
 //! What cannot work is refused in words that help, and leaves nothing behind.
 
-mod support;
-
-use support::{Sandbox, npy};
+use crate::support::{Sandbox, npy};
 
 /// Refuse the file `name` as data, wherever data can be given.
 fn refused_as_data(name: &str, content: impl AsRef<[u8]>, words: &[&str]) {
@@ -286,7 +284,7 @@ fn errors_are_json_if_results_would_be() {
         let outcome = sandbox.run(&[args, &["--json"]].concat());
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
         let error: serde_json::Value = serde_json::from_str(&outcome.stderr).unwrap();
-        assert_eq!(support::keys(&error), ["error"]);
+        assert_eq!(crate::support::keys(&error), ["error"]);
         assert!(error["error"].as_str().is_some_and(|text| text.len() > 20), "{error}");
     }
 }

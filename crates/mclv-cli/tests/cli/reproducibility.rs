@@ -1,9 +1,7 @@
 //! The same question has the same answer, whatever the machine does.
 
-mod support;
-
+use crate::support::{Sandbox, without_times};
 use serde_json::Value;
-use support::{Sandbox, without_times};
 
 /// All numbers that the program can say about a model of 12 hidden units, except times.
 fn everything(sandbox: &Sandbox, extra: &[&str]) -> Vec<Value> {

@@ -1,9 +1,7 @@
 //! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from results.
 
-mod support;
-
+use crate::support::Sandbox;
 use serde_json::Value;
-use support::Sandbox;
 
 const QUICK: [&str; 5] = ["--quick", "--data", "digits", "-o", "r"];
 

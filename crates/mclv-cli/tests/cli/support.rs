@@ -1,5 +1,4 @@
 //! Run the program in a folder of its own, away from the network and from the files of whoever runs the tests.
-#![allow(dead_code, reason = "each test file uses a part")]
 
 use serde_json::Value;
 use std::collections::BTreeMap;

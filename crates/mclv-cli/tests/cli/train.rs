@@ -1,11 +1,9 @@
 //! `mclv train` as people use it.
 
-mod support;
-
+use crate::support::{Sandbox, without_times};
 use serde_json::Value;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
-use support::{Sandbox, without_times};
 
 #[test]
 fn training_on_digits_needs_no_other_argument_and_raises_the_likelihood() {
@@ -86,6 +84,9 @@ fn a_config_file_gives_the_run_again() {
     sandbox.json(&["train", "--config", "a/config.toml", "-o", "b"]);
     assert!(sandbox.bytes("a/model.safetensors") == sandbox.bytes("b/model.safetensors"));
     assert!(sandbox.bytes("a/config.toml") == sandbox.bytes("b/config.toml"));
+    // A seed that is given counts, also if it is the default.
+    sandbox.json(&["train", "--config", "a/config.toml", "--seed", "0", "-o", "c"]);
+    assert!(String::from_utf8(sandbox.bytes("c/config.toml")).unwrap().contains("seed = 0"));
 }
 
 #[test]

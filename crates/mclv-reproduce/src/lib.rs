@@ -1,12 +1,13 @@
 //! Make the experiments of the paper, and better ones: runs that are never made twice, tables, figures, pages.
 //!
 //! ```text
-//! Experiment ─→ Tasks ─ schedule ─→ Store (a file for each) ─→ Report ─ write ─→ JSON, Markdown, CSV, SVG, PNG
+//! Experiment ─→ Tasks ─ schedule ─→ Store (a file for each) ─→ Report ─ write ─→ JSON, Markdown, CSV, SVG, PNG, HTML
 //!                                                               └ page ─→ between the marks of a page
 //! ```
 #![forbid(unsafe_code)]
 
 mod experiment;
+mod html;
 mod options;
 pub mod page;
 mod published;

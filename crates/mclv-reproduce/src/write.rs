@@ -1,5 +1,6 @@
 //! Turn reports into Markdown, CSV and figures.
 
+use crate::html::html;
 use crate::report::{Axis, Cell, Curve, Mark, Pictures, Plot, Report, Table};
 use mclv::{Error, Result, human_seconds, write_atomically};
 use mclv_report::figure::{self, Drawing, Figure, PictureGrid, Point, Series, Theme};
@@ -8,7 +9,7 @@ use std::path::Path;
 /// Pixels of a PNG for each of the SVG's.
 const PNG_SCALE: f32 = 2.0;
 
-/// Write a report into a folder: its JSON, and what is derived from it. Returns the names of the files.
+/// Write a report into a folder: its JSON, what is derived from it, and a page to look at. Returns the names of the files.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -16,6 +17,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<String>> {
     let json = serde_json::to_string_pretty(report).expect("reports are plain JSON");
     let mut files = vec![(format!("{}.json", report.experiment), format!("{json}\n").into_bytes())];
     files.extend(derived(report));
+    files.push((format!("{}.html", report.experiment), html(report).into_bytes()));
     for (name, bytes) in &files {
         write_atomically(&folder.join(name), bytes)?;
     }
@@ -174,7 +176,7 @@ fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.into() }
 }
 
-fn figure_of(plot: &Plot) -> Figure {
+pub(crate) fn figure_of(plot: &Plot) -> Figure {
     let axis = |axis: &Axis| match axis {
         Axis { label, names, .. } if !names.is_empty() => {
             figure::Axis::named(label.as_str(), names.iter().cloned())
@@ -200,7 +202,7 @@ fn series_of(curve: &Curve) -> Series {
     if curve.dashed { series.dashed() } else { series }
 }
 
-fn grid_of(pictures: &Pictures) -> PictureGrid {
+pub(crate) fn grid_of(pictures: &Pictures) -> PictureGrid {
     let n_values = pictures.shape.0 * pictures.shape.1;
     let images: Vec<Vec<f32>> = pictures
         .lines

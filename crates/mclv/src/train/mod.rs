@@ -1,6 +1,8 @@
 //! Train a model: minibatches, optimiser, schedule, watching, checkpoints.
 
 mod checkpoint;
+mod course;
+mod fit;
 mod guard;
 mod monitor;
 mod optimizer;
@@ -10,6 +12,7 @@ mod settings;
 mod trainer;
 mod weights;
 
+pub use fit::Fit;
 pub use guard::Warning;
 pub use monitor::Metrics;
 pub use optimizer::Optimizer;

@@ -19,14 +19,12 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<train::PyTrainer>()?;
     module.add_class::<tours::PyStoppingSet>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
-    module.add_function(wrap_pyfunction!(train::resolved_settings, module)?)?;
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(partition::likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;
     module.add_function(wrap_pyfunction!(data::load_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
-    module.add_function(wrap_pyfunction!(work::n_threads, module)?)?;
     Ok(())
 }
 

@@ -143,12 +143,7 @@ impl Model {
         reals(py, self.by_row(py, rows, n_threads, Rbm::mean_v_from_h)?)
     }
 
-    fn reconstruction_error(
-        &self,
-        py: Python<'_>,
-        rows: &PyRows,
-        n_threads: Option<usize>,
-    ) -> PyResult<f64> {
+    fn reconstruction_error(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<f64> {
         self.by_row(py, rows, n_threads, Rbm::reconstruction_error)
     }
 

@@ -49,9 +49,8 @@ impl PyStoppingSet {
     ) -> PyResult<Self> {
         let (file, rows) = (Arc::clone(&model.file), Arc::clone(&rows.rows));
         let all: Vec<usize> = (0..rows.n_rows()).collect();
-        let set = work::finish(py, n_threads, |_| {
-            StoppingSet::draw(&file.rbm, &rows, &all, n_per_row, seed, 0)
-        })?;
+        let set =
+            work::finish(py, n_threads, |_| StoppingSet::draw(&file.rbm, &rows, &all, n_per_row, seed, 0))?;
         Ok(Self::new(set))
     }
 
@@ -68,8 +67,7 @@ impl PyStoppingSet {
     ) -> PyResult<Self> {
         let file = Arc::clone(&model.file);
         let settings = PilotSettings { n_chains, burn_in, n_steps, seed };
-        let set =
-            work::finish(py, n_threads, |_| StoppingSet::from_pilot(&file.rbm, None, &settings))?;
+        let set = work::finish(py, n_threads, |_| StoppingSet::from_pilot(&file.rbm, None, &settings))?;
         Ok(Self::new(set))
     }
 

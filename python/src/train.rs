@@ -19,17 +19,6 @@ fn settings_from(settings: &Bound<'_, PyAny>) -> PyResult<TrainSettings> {
     depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))
 }
 
-/// The settings with everything that was left out, checked.
-#[pyfunction]
-pub(crate) fn resolved_settings<'py>(
-    py: Python<'py>,
-    settings: &Bound<'py, PyAny>,
-) -> PyResult<Bound<'py, PyAny>> {
-    let settings = settings_from(settings)?;
-    settings.check().map_err(exception)?;
-    Ok(pythonize(py, &settings)?)
-}
-
 /// Passes on the wish to stop and how far training has come; keeps the warnings.
 struct Ear<'a> {
     line: &'a Line,

@@ -117,7 +117,8 @@ fn attend(line: &Line, events: &Receiver<Event>, on_progress: Option<&Py<PyAny>>
             py.check_signals()?;
             if let Some(listener) = on_progress.filter(|_| is_finished || told.elapsed() >= PATIENCE) {
                 told = Instant::now();
-                listener.call1(py, (line.done.load(Ordering::Relaxed), line.total.load(Ordering::Relaxed)))?;
+                listener
+                    .call1(py, (line.done.load(Ordering::Relaxed), line.total.load(Ordering::Relaxed)))?;
             }
             if let Ok(Event::Call(call)) = event { call(py) } else { Ok(false) }
         });
@@ -175,10 +176,4 @@ fn n_threads_by_default() -> usize {
         .iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok().filter(|&n: &usize| n > 0))
         .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
-}
-
-/// Threads that work takes if nothing else is said.
-#[pyfunction]
-pub(crate) fn n_threads() -> usize {
-    n_threads_by_default()
 }

@@ -27,8 +27,9 @@ def as_rows(X: Any, name: str = "X", *, clip: bool = False) -> Rows:
     """Rows of an array, a sparse matrix, a data set or rows; `clip`: clip values outside [0, 1] instead of refusing them."""
     if isinstance(X, Rows):
         return X
-    if hasattr(X, "_rows"):
-        return X._rows
+    inner = getattr(X, "_rows", None)
+    if isinstance(inner, Rows):  # a data set
+        return inner
     if is_sparse(X):
         if X.format not in ("csr", "csc"):
             X = X.tocsr()
@@ -80,9 +81,10 @@ def seed_of(random_state: Any) -> int:
     if random_state is None:
         random_state = np.random.mtrand._rand
     if isinstance(random_state, numbers.Integral):
-        if not 0 <= random_state < 2**64:
-            raise SettingError(f"random_state = {random_state} is not allowed: from 0 to 2**64 - 1")
-        return int(random_state)
+        seed = int(random_state)
+        if not 0 <= seed < 2**64:
+            raise SettingError(f"random_state = {seed} is not allowed: from 0 to 2**64 - 1")
+        return seed
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):

@@ -3,7 +3,7 @@
     scripts/python                                      # builds the wheel and an environment that has it
     MCLV_DATA_DIR=… target/python/venv/bin/python benches/sklearn_side_by_side.py
 
-Times are of whole calls of `fit`, arrays in, divided by the number of epochs; scikit-learn gets float32 and its best number of
+Times are of whole calls of `fit`, arrays in, divided by the number of epochs, of float32 rows; both have their best number of
 threads. In equal time: scikit-learn trains for some epochs, mclv for as long as that took. Both have the best of the same
 learning rates by the training likelihood; what is shown is the exact average log-likelihood of rows that neither has seen.
 """
@@ -37,7 +37,7 @@ def epoch_times(rows, n_repeats):
             for n_threads in (1, os.cpu_count()):
                 with threadpool_limits(n_threads):
                     theirs.append(seconds(lambda: Theirs(**settings).fit(rows))[0] / 2)
-            ours.append(seconds(lambda: mclv.BernoulliRBM(**settings).fit(rows))[0] / 2)
+                ours.append(seconds(lambda: mclv.BernoulliRBM(**settings, n_jobs=n_threads).fit(rows))[0] / 2)
         print(f"{n:>10} {min(theirs):>13.3f} {min(ours):>8.3f} {min(theirs) / min(ours):>7.1f}", flush=True)
 
 

@@ -9,6 +9,7 @@ use numpy::{
     PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Rows as the library holds them: packed bits if all values are 0 or 1, else 32-bit floats.
@@ -39,33 +40,28 @@ impl Outside {
 }
 
 /// A value of an array.
-trait Value: Element + Copy {
+trait Value: Element + Copy + PartialEq + Sync {
+    const ZERO: Self;
+    const ONE: Self;
     fn number(self) -> f64;
 }
 
-impl Value for f32 {
-    fn number(self) -> f64 {
-        self.into()
-    }
+macro_rules! value {
+    ($type:ty, $zero:expr, $one:expr, $number:expr) => {
+        impl Value for $type {
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+            fn number(self) -> f64 {
+                $number(self)
+            }
+        }
+    };
 }
 
-impl Value for f64 {
-    fn number(self) -> f64 {
-        self
-    }
-}
-
-impl Value for u8 {
-    fn number(self) -> f64 {
-        self.into()
-    }
-}
-
-impl Value for bool {
-    fn number(self) -> f64 {
-        f64::from(u8::from(self))
-    }
-}
+value!(f32, 0.0, 1.0, f64::from);
+value!(f64, 0.0, 1.0, |x| x);
+value!(u8, 0, 1, f64::from);
+value!(bool, false, true, |x| f64::from(u8::from(x)));
 
 /// Do `$work` with `$array` as an array of whatever it holds.
 macro_rules! with_values {
@@ -90,21 +86,33 @@ macro_rules! with_values {
     };
 }
 
-fn is_bit(value: f64) -> bool {
-    value == 0.0 || value == 1.0
+/// The rows as bits, if all values are 0 or 1.
+fn pack<T: Value>(values: ArrayView2<'_, T>) -> Option<BitRows> {
+    let (n_rows, n_columns) = values.dim();
+    let mut packed = BitRows::zeros(n_rows, n_columns);
+    for (r, row) in values.outer_iter().enumerate() {
+        let row = row.to_slice().map_or_else(|| Cow::Owned(row.to_vec()), Cow::Borrowed);
+        let mut are_bits = true;
+        for (word, values) in packed.row_mut(r).iter_mut().zip(row.chunks(64)) {
+            for (i, &x) in values.iter().enumerate() {
+                *word |= u64::from(x == T::ONE) << i;
+                are_bits &= (x == T::ONE) | (x == T::ZERO);
+            }
+        }
+        if !are_bits {
+            return None;
+        }
+    }
+    Some(packed)
 }
 
 fn dense<T: Value>(name: &str, values: ArrayView2<'_, T>, clip: bool) -> mclv::Result<(Rows, Outside)> {
     let (n_rows, n_columns) = values.dim();
     let mut outside = Outside::default();
-    if n_rows > 0 && n_columns > 0 && values.iter().all(|x| is_bit(x.number())) {
-        let mut packed = BitRows::zeros(n_rows, n_columns);
-        for (r, row) in values.outer_iter().enumerate() {
-            let words = packed.row_mut(r);
-            for (i, x) in row.iter().enumerate() {
-                words[i / 64] |= u64::from(x.number() == 1.0) << (i % 64);
-            }
-        }
+    if n_rows > 0
+        && n_columns > 0
+        && let Some(packed) = pack(values)
+    {
         return Ok((Rows::Bits(packed), outside));
     }
     let mut number = |x: &T| (if clip { outside.clip(x.number()) } else { x.number() }) as f32;
@@ -151,7 +159,7 @@ impl<T: Value> Sparse<'_, T> {
         };
         let (n_rows, n_columns) = self.shape;
         let mut outside = Outside::default();
-        if n_rows > 0 && n_columns > 0 && self.values.iter().all(|x| is_bit(x.number())) {
+        if n_rows > 0 && n_columns > 0 && self.values.iter().all(|&x| x == T::ZERO || x == T::ONE) {
             let mut packed = BitRows::zeros(n_rows, n_columns);
             for (r, i, x) in self.entries().ok_or_else(broken)? {
                 packed.set(r, i, x == 1.0);
@@ -170,9 +178,11 @@ impl<T: Value> Sparse<'_, T> {
 impl PyRows {
     /// From a two-dimensional array; `clip`: count and clip values outside [0, 1] instead of refusing them.
     #[staticmethod]
-    fn dense(array: &Bound<'_, PyAny>, name: &str, clip: bool) -> PyResult<Self> {
-        let (rows, outside) =
-            with_values!(array, a, PyReadonlyArray2, dense(name, a.as_array(), clip).map_err(exception)?);
+    fn dense(py: Python<'_>, array: &Bound<'_, PyAny>, name: &str, clip: bool) -> PyResult<Self> {
+        let (rows, outside) = with_values!(array, a, PyReadonlyArray2, {
+            let values = a.as_array();
+            py.detach(|| dense(name, values, clip)).map_err(exception)?
+        });
         Ok(Self { rows: Arc::new(rows), outside })
     }
 

@@ -40,9 +40,9 @@ impl Limits {
             max_steps: self.max_steps,
             n_chains: self.n_chains.unwrap_or(default.n_chains),
             n_betas: self.n_betas.unwrap_or(default.n_betas),
-            exact_samples: None,
             time_limit: self.time_limit.unwrap_or(default.time_limit),
             seed: self.seed,
+            ..default
         }
     }
 }

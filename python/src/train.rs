@@ -80,6 +80,10 @@ fn go(
 /// called all the while, in updates. An interruption gives what there is.
 #[pyfunction]
 #[pyo3(signature = (settings, rows, weights, validation, watch, describe, on_epoch, on_progress, n_threads))]
+#[expect(
+    clippy::too_many_arguments,
+    reason = "keywords on the Python side, where the package gives them names and defaults"
+)]
 pub(crate) fn train<'py>(
     py: Python<'py>,
     settings: &Bound<'py, PyAny>,

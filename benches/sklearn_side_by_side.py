@@ -50,9 +50,14 @@ def equal_time(name, train, test, batch_size, n_iter):
         return max(models, key=lambda model: float(mclv.log_likelihood(model[1], train)))
 
     clock = []
+    trials = {}
+    for n_threads in (1, os.cpu_count()):
+        with threadpool_limits(n_threads):
+            trials[n_threads] = seconds(lambda: Theirs(**settings, n_iter=1).fit(train))[0]
 
     def theirs(rate):
-        spent, rbm = seconds(lambda: Theirs(**settings, learning_rate=rate, n_iter=n_iter).fit(train))
+        with threadpool_limits(min(trials, key=trials.get)):
+            spent, rbm = seconds(lambda: Theirs(**settings, learning_rate=rate, n_iter=n_iter).fit(train))
         clock.append(spent)
         return rbm
 

@@ -30,7 +30,7 @@ struct Outside {
 
 impl Outside {
     fn clip(&mut self, value: f64) -> f64 {
-        if !value.is_nan() && !(0.0..=1.0).contains(&value) {
+        if !(0.0..=1.0).contains(&value) {
             self.n_values += 1;
             self.low = self.low.min(value);
             self.high = self.high.max(value);

@@ -6,7 +6,6 @@ use crate::model::Model;
 use crate::tours::PyStoppingSet;
 use crate::work;
 use mclv::average_log_likelihood;
-use mclv::gradient::VisibleChain;
 use mclv::partition::{Effort, LogZ, Method, MethodSettings, Question};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -36,7 +35,6 @@ impl Limits {
                 (None, None) => default.effort,
             },
             samples_per_row: self.samples_per_row,
-            visible: VisibleChain::Sampled,
             max_steps: self.max_steps,
             n_chains: self.n_chains.unwrap_or(default.n_chains),
             n_betas: self.n_betas.unwrap_or(default.n_betas),

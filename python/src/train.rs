@@ -76,14 +76,10 @@ fn go(
     Ok(Trained { fit, outcome, warnings })
 }
 
-/// Train. `on_epoch(metrics, model)` is called after each epoch and stops by a true value; `on_progress(done, total)` is
-/// called all the while, in updates. An interruption gives what there is.
+/// Train. Of the listeners, `on_epoch(metrics, model)` is called after each epoch and stops by a true value;
+/// `on_progress(done, total)` is called all the while, in updates. An interruption gives what there is.
 #[pyfunction]
-#[pyo3(signature = (settings, rows, weights, validation, watch, describe, on_epoch, on_progress, n_threads))]
-#[expect(
-    clippy::too_many_arguments,
-    reason = "keywords on the Python side, where the package gives them names and defaults"
-)]
+#[pyo3(signature = (settings, rows, weights, validation, watch, describe, listeners, n_threads))]
 pub(crate) fn train<'py>(
     py: Python<'py>,
     settings: &Bound<'py, PyAny>,
@@ -92,8 +88,7 @@ pub(crate) fn train<'py>(
     validation: Option<&PyRows>,
     watch: bool,
     describe: bool,
-    on_epoch: Option<Py<PyAny>>,
-    on_progress: Option<Py<PyAny>>,
+    (on_epoch, on_progress): (Option<Py<PyAny>>, Option<Py<PyAny>>),
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = settings_from(settings)?;

@@ -92,8 +92,7 @@ def train(
     validation: Rows | None,
     watch: bool,
     describe: bool,
-    on_epoch: Callable[[dict[str, Any], Model], Any] | None,
-    on_progress: Callable[[int, int], Any] | None,
+    listeners: tuple[Callable[[dict[str, Any], Model], Any] | None, Callable[[int, int], Any] | None],
     n_threads: int | None,
 ) -> dict[str, Any]: ...
 def log_partition(

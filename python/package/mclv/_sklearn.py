@@ -164,7 +164,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         watch = self.eval_every is not None or bool(self.verbose)
         settings = self._settings() | {"epochs": self._whole("n_iter"), "eval-every": self.eval_every or 0}
         on_epoch = self._print if self.verbose else None
-        done = _mclv.train(settings, rows, None, None, watch, False, on_epoch, None, threads(self.n_jobs))
+        done = _mclv.train(settings, rows, None, None, watch, False, (on_epoch, None), threads(self.n_jobs))
         interrupted = isinstance(done["raised"], KeyboardInterrupt)
         result = finished(done)
         self._keep(result.model, settings["seed"], result.history)

@@ -122,8 +122,7 @@ def train(
             None if validation is None else as_rows(validation, "validation"),
             watch,
             True,
-            chain_calls(calls) if calls else None,
-            bar.progress if bar else None,
+            (chain_calls(calls) if calls else None, bar.progress if bar else None),
             threads(n_jobs),
         )
     finally:

@@ -133,10 +133,9 @@ impl Fit {
             self.best_model = Some(self.trainer.rbm().clone());
         }
         metrics.seconds = self.begun.elapsed().as_secs_f64();
+        metrics.warnings = guard::judge(&metrics, metrics.tours.as_ref(), judgement.fallen);
         listener.epoch(&metrics);
-        for warning in guard::judge(&metrics, metrics.tours.as_ref(), judgement.fallen) {
-            listener.warning(&warning);
-        }
+        metrics.warnings.iter().for_each(|warning| listener.warning(warning));
         self.history.push(Metrics::clone(&metrics));
         let early = self.best.is_out_of_patience(self.settings.patience);
         let finished = self.trainer.is_finished();

@@ -45,6 +45,11 @@ impl RealRows {
     pub fn values(&self) -> &[f32] {
         &self.values
     }
+
+    /// All values, row after row, to keep.
+    pub fn into_values(self) -> Vec<f32> {
+        self.values
+    }
 }
 
 /// The rows of a data set.

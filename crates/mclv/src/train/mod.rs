@@ -1,6 +1,8 @@
 //! Train a model: minibatches, optimiser, schedule, watching, checkpoints.
 
 mod checkpoint;
+mod course;
+mod fit;
 mod guard;
 mod monitor;
 mod optimizer;
@@ -11,6 +13,7 @@ mod trainer;
 mod weights;
 
 pub use checkpoint::Snapshot;
+pub use fit::Fit;
 pub use guard::Warning;
 pub use monitor::Metrics;
 pub use optimizer::Optimizer;

@@ -43,6 +43,8 @@ pub struct Trainer {
     update: usize,
     gradient: Moments,
     gradient_norm: f64,
+    /// Rows that were fed.
+    n_fed: usize,
 }
 
 /// What a checkpoint keeps of a trainer.
@@ -120,6 +122,7 @@ impl Trainer {
             update: 0,
             gradient: Moments::zeros(n_visible, n_hidden),
             gradient_norm: 0.0,
+            n_fed: 0,
             mean_weight: weights
                 .as_ref()
                 .map_or(1.0, |w| w.iter().map(|&w| f64::from(w)).sum::<f64>() / w.len() as f64),
@@ -178,6 +181,33 @@ impl Trainer {
         // On a worker thread from the start: handing each minibatch to the pool from outside costs more than its work.
         let mut result = Ok(());
         rayon::scope(|_| result = self.run_epoch(data, progress));
+        result
+    }
+
+    /// One pass over rows that need not be those of before, for data that come in pieces. The visible offsets of centring
+    /// become the means of all rows so far. A pass that is stopped is over: the next begins with its own rows.
+    ///
+    /// The learning rate should be constant: nobody knows how much is to come.
+    ///
+    /// # Errors
+    /// As [`epoch`](Self::epoch), or if the rows do not fit the model, or weights of rows were given that these do not fit.
+    pub fn feed(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
+        self.rbm.check_width(data.n_columns())?;
+        if let Some(weights) = &self.weights {
+            weights::check(weights, data.n_rows())?;
+        }
+        if self.n_fed > 0 {
+            let share = data.n_rows() as f64 / (self.n_fed + data.n_rows()) as f64;
+            for (mean, new) in self.offsets.visible.iter_mut().zip(data.column_means()) {
+                *mean += share * (new - *mean);
+            }
+        }
+        self.n_fed += data.n_rows();
+        let result = self.epoch(data, progress);
+        if result.is_err() {
+            self.update = 0;
+            self.epoch += 1;
+        }
         result
     }
 

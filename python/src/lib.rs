@@ -16,7 +16,7 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<arrays::PyRows>()?;
     module.add_class::<model::Model>()?;
-    module.add_class::<train::PyTrainer>()?;
+    module.add_class::<train::PyFeed>()?;
     module.add_class::<tours::PyStoppingSet>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;

@@ -5,13 +5,12 @@ use crate::errors::{SettingError, exception};
 use crate::model::Model;
 use crate::work::{self, Line};
 use mclv::data::{Dataset, Rows};
-use mclv::gradient::Gradient;
 use mclv::progress::Progress;
-use mclv::train::{Fit, Listener, Metrics, Outcome, Schedule, TrainSettings, Trainer, Warning};
+use mclv::train::{Feed, Fit, Listener, Metrics, Outcome, TrainSettings, Warning};
 use mclv::{Error, ModelFile, Provenance};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 use pythonize::{depythonize, pythonize};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -133,52 +132,57 @@ pub(crate) fn train<'py>(
 }
 
 /// A model in training on data that come in pieces.
-#[pyclass(frozen, name = "Trainer", module = "mclv._mclv")]
-pub(crate) struct PyTrainer {
-    trainer: Mutex<Trainer>,
+#[pyclass(frozen, name = "Feed", module = "mclv._mclv")]
+pub(crate) struct PyFeed {
+    feed: Mutex<Feed>,
 }
 
-/// More epochs than anybody will feed.
-const ENDLESS: usize = 1 << 31;
-
 #[pymethods]
-impl PyTrainer {
+impl PyFeed {
     /// Begin at `model`, or at an initial model for `rows`.
     #[new]
     #[pyo3(signature = (settings, rows, model))]
     fn new(settings: &Bound<'_, PyAny>, rows: &PyRows, model: Option<&Model>) -> PyResult<Self> {
-        let mut settings = settings_from(settings)?;
-        settings.check().map_err(exception)?;
-        // Nobody knows how much is to come: neither when the rate should have fallen nor how many rows the first piece has.
-        settings.schedule = Schedule::Constant;
-        settings.epochs = ENDLESS;
-        let n = settings.batch_size;
-        match &mut settings.gradient {
-            Gradient::Pcd { n_chains: chains @ 0, .. } => *chains = n,
-            Gradient::Lvs(lvs) if lvs.n_tours == 0 => lvs.n_tours = n,
-            _ => {}
-        }
-        let trainer = match model {
-            None => Trainer::new(settings, &rows.rows, None),
-            Some(model) => Trainer::from_model(settings, model.rbm().clone(), &rows.rows, None),
-        };
-        Ok(Self { trainer: Mutex::new(trainer.map_err(exception)?) })
+        let model = model.map(|model| model.rbm().clone());
+        Feed::new(settings_from(settings)?, &rows.rows, model).map(Self::of).map_err(exception)
+    }
+
+    /// Go on from what `to_bytes` gave.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Feed::from_bytes(bytes).map(Self::of).map_err(exception)
     }
 
     /// One pass over rows, in minibatches.
-    fn feed(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<()> {
+    fn add(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<()> {
         let rows = Arc::clone(&rows.rows);
-        work::finish(py, n_threads, |line| self.lock().feed(&rows, line))
+        work::finish(py, n_threads, |line| self.lock().add(&rows, line))
     }
 
     /// The model as it is now.
     fn model(&self, py: Python<'_>) -> Model {
         py.detach(|| Model::new(ModelFile::new(self.lock().rbm().clone())))
     }
+
+    /// Everything that is needed to go on as if nothing had happened.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| self.lock().to_bytes());
+        PyBytes::new(py, &bytes)
+    }
+
+    /// Pickles and copies go on where this one is.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let restore = slf.get_type().getattr("from_bytes")?;
+        Ok((restore, (slf.get().to_bytes(slf.py()),)))
+    }
 }
 
-impl PyTrainer {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Trainer> {
-        self.trainer.lock().unwrap_or_else(PoisonError::into_inner)
+impl PyFeed {
+    fn of(feed: Feed) -> Self {
+        Self { feed: Mutex::new(feed) }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Feed> {
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

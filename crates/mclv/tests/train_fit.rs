@@ -1,11 +1,8 @@
-//! Training in memory: the model of a run, interruptions, rows in pieces.
+//! Training in memory: the model of a run, interruptions.
 
 use mclv::data::{self, DataSpec, Rows, Split};
-use mclv::gradient::{Gradient, Lvs, VisibleChain};
 use mclv::progress::{Progress, Silent};
-use mclv::train::{
-    Checkpoints, Fit, Listener, Metrics, Outcome, Run, RunInput, Schedule, TrainSettings, Trainer, Warning,
-};
+use mclv::train::{Checkpoints, Fit, Listener, Metrics, Outcome, Run, RunInput, TrainSettings, Warning};
 use mclv::{Error, ModelFile};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -83,72 +80,6 @@ fn an_interrupted_fit_goes_on_to_the_same_model() {
 #[test]
 fn rows_that_do_not_fit_are_refused() {
     let narrow = Rows::from_values("narrow", 2, vec![0.0, 1.0]).unwrap();
-    let result = Fit::new(settings(), digits(Split::Train), None, Some(narrow.clone()), true);
+    let result = Fit::new(settings(), digits(Split::Train), None, Some(narrow), true);
     assert!(matches!(result.err(), Some(Error::ShapeMismatch { .. })));
-    let mut trainer = Trainer::new(settings(), &digits(Split::Train), None).unwrap();
-    assert!(matches!(trainer.feed(&narrow, &Silent), Err(Error::ShapeMismatch { .. })));
-}
-
-#[test]
-fn rows_fed_whole_are_an_epoch() {
-    let rows = digits(Split::Train);
-    let mut fed = Trainer::new(settings(), &rows, None).unwrap();
-    let mut trained = Trainer::new(settings(), &rows, None).unwrap();
-    for _ in 0..3 {
-        fed.feed(&rows, &Silent).unwrap();
-        trained.epoch(&rows, &Silent).unwrap();
-    }
-    // The means of the same rows again are the same but for rounding.
-    for (x, y) in fed.rbm().weights().iter().zip(trained.rbm().weights()) {
-        assert!((x - y).abs() < 1e-4, "{x} {y}");
-    }
-}
-
-#[test]
-fn rows_fed_in_pieces_of_any_size_teach_as_much_as_all_at_once() {
-    let rows = digits(Split::Train);
-    let visible = VisibleChain::Sampled;
-    let gradients = [
-        Gradient::Cd { k: 1, visible },
-        Gradient::Pcd { k: 1, n_chains: 64, visible },
-        Gradient::Lvs(Lvs::default()),
-    ];
-    for gradient in gradients {
-        let settings = TrainSettings {
-            gradient,
-            epochs: 1 << 20,
-            schedule: Schedule::Constant,
-            learning_rate: 0.05,
-            ..settings()
-        };
-        let likelihood = |trainer: &Trainer| {
-            let log_z = mclv::partition::exact(trainer.rbm(), &Default::default(), &Silent).unwrap();
-            mclv::average_log_likelihood(trainer.rbm(), &rows, &log_z).unwrap().mean
-        };
-        let mut whole = Trainer::new(settings.clone(), &rows, None).unwrap();
-        (0..20).for_each(|_| whole.feed(&rows, &Silent).unwrap());
-        // Short pieces make more updates, each as large: no more than 20 passes are needed.
-        let first = rows.select(&[0]);
-        let mut pieces = Trainer::new(settings, &first, None).unwrap();
-        pieces.feed(&first, &Silent).unwrap();
-        let mut at = 0;
-        for n in (0..).map(|k| [1, 7, 128, 300, 5][k % 5]).take(1 + 5 * 60) {
-            let piece: Vec<usize> = (at..at + n).map(|r| r % rows.n_rows()).collect();
-            pieces.feed(&rows.select(&piece), &Silent).unwrap();
-            at += n;
-        }
-        let (a, b) = (likelihood(&pieces), likelihood(&whole));
-        assert!(a > b - 0.5, "in pieces {a}, whole {b}");
-    }
-}
-
-#[test]
-fn a_stopped_piece_is_over() {
-    let rows = digits(Split::Train);
-    let mut trainer = Trainer::new(settings(), &rows, None).unwrap();
-    assert!(matches!(trainer.feed(&rows, &stop_at(3)), Err(Error::Cancelled)));
-    let before = trainer.rbm().clone();
-    trainer.feed(&rows.select(&[1, 2]), &Silent).unwrap();
-    assert_ne!(trainer.rbm(), &before);
-    assert_eq!(trainer.epochs_done(), 2);
 }

@@ -46,14 +46,11 @@ def as_rows(X: Any, name: str = "X", *, clip: bool = False) -> Rows:
     return Rows.dense(_known(array), name, clip)
 
 
-def warn_outside(
-    parts: list[tuple[tuple[int, float, float], tuple[int, int]]], name: str = "X", stacklevel: int = 4
-) -> None:
-    """Say, once for all parts given by ``(rows.outside, rows.shape)``, that values outside [0, 1] were clipped."""
-    n = sum(outside[0] for outside, _ in parts)
+def warn_outside(rows: Rows, name: str = "X", stacklevel: int = 4) -> None:
+    """Say that values outside [0, 1] were clipped, if there were any."""
+    n, low, high = rows.outside
     if n:
-        low, high = min(outside[1] for outside, _ in parts), max(outside[2] for outside, _ in parts)
-        n_values = sum(n_rows * n_columns for _, (n_rows, n_columns) in parts)
+        n_values = rows.shape[0] * rows.shape[1]
         is_bytes = low >= 0 and 1 < high <= 255 and float(high).is_integer()
         warnings.warn(
             f"{n} of {n_values} values of {name} lie outside [0, 1] (from {low:g} to {high:g}) and were clipped: "

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,16 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from . import _mclv
 from ._model import RBM, as_model
 from ._partition import Likelihood, log_likelihood, log_partition
-from ._rows import as_rows, is_sparse, seed_of, threads, warn_outside
+from ._rows import as_rows, seed_of, threads, warn_outside
 from ._settings import nested
 from ._training import finished
 from .errors import SettingError
 
 __all__ = ["BernoulliRBM"]
-
-#: Rows of a sparse matrix that are worked on at a time.
-_BLOCK = 8192
-
 
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Bernoulli Restricted Boltzmann Machine, a drop-in for ``sklearn.neural_network.BernoulliRBM``.
@@ -175,8 +170,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def partial_fit(self, X: Any, y: Any = None) -> BernoulliRBM:
         """Go on with the rows of `X`, any number of them: one pass over them, in minibatches of `batch_size`.
 
-        Chains, optimiser and centring go on from call to call; the learning rate is constant. After unpickling, or after
-        `fit`, they begin anew at the model.
+        Chains, optimiser and centring go on from call to call, also through pickles; the learning rate is constant. After
+        `fit` they begin anew at the model. Tours make their stopping set from the rows of each call: give some hundred.
 
         Returns
         -------
@@ -184,19 +179,22 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """
         first = not hasattr(self, "components_")
         rows = self._rows(self._validated(X, reset=first))
-        feeder, of = getattr(self, "_feeder", None), getattr(self, "_feeder_of", None)
-        if first or feeder is None or of is not self.components_:
+        feed, seed = self._feed_of_model(), None
+        if first or feed is None:
             settings = self._settings()
-            feeder = _mclv.Trainer(settings, rows, None if first else as_model(self)._model)
+            feed = _mclv.Feed(settings, rows, None if first else as_model(self)._model)
             seed = settings["seed"]
-        else:
-            seed = None
         try:
-            feeder.feed(rows, threads(self.n_jobs))
+            feed.add(rows, threads(self.n_jobs))
         finally:
-            self._keep(RBM._wrap(feeder.model()), seed, getattr(self, "history_", []))
-            self._feeder, self._feeder_of = feeder, self.components_
+            self._keep(RBM._wrap(feed.model()), seed, getattr(self, "history_", []))
+            self._feed, self._feed_weights = feed, self.components_
         return self
+
+    def _feed_of_model(self) -> _mclv.Feed | None:
+        """What `partial_fit` goes on with, unless the model is another one by now."""
+        is_current = getattr(self, "_feed_weights", None) is getattr(self, "components_", self)
+        return self._feed if is_current else None
 
     def _keep(self, model: RBM, seed: int | None, history: list[dict[str, Any]]) -> None:
         self.components_ = np.ascontiguousarray(model.weights.T)
@@ -246,7 +244,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """The probabilities of the hidden units given each row; double precision if `X` has it."""
         X = self._checked(X)
         model, jobs = as_model(self)._model, threads(self.n_jobs)
-        out = self._by_block(X, lambda rows: model.mean_hidden(rows, jobs))
+        out = model.mean_hidden(self._rows(X), jobs)
         return out.astype(np.float64) if X.dtype == np.float64 else out
 
     def score_samples(self, X: Any, *, method: str | None = None) -> npt.NDArray[np.float64]:
@@ -264,10 +262,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         method = method or self.score_method
         model, jobs = as_model(self)._model, threads(self.n_jobs)
         if method == "pseudo-likelihood":
-            return self._by_block(X, lambda rows: model.pseudo_log_likelihood(rows, jobs))
+            return model.pseudo_log_likelihood(self._rows(X), jobs)
         if method == "likelihood":
             log_z = log_partition(self, n_jobs=self.n_jobs).value
-            return self._by_block(X, lambda rows: -model.free_energy(rows, jobs) - log_z)
+            return -model.free_energy(self._rows(X), jobs) - log_z
         raise SettingError(f"score_method = {method!r} is not allowed: 'pseudo-likelihood' or 'likelihood'")
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -313,32 +311,18 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _rows(self, X: Any) -> _mclv.Rows:
         rows = as_rows(X, clip=self.input_range == "warn")
-        warn_outside([(rows.outside, rows.shape)])
+        warn_outside(rows)
         return rows
 
-    def _by_block(self, X: Any, what: Any) -> npt.NDArray[Any]:
-        """`what` of all rows; a sparse matrix is never expanded as a whole."""
-        parts = []
-
-        def blocks() -> Iterator[Any]:
-            if not is_sparse(X):
-                yield X
-                return
-            by_row = X.tocsr()
-            for first in range(0, X.shape[0], _BLOCK):
-                yield by_row[first : first + _BLOCK]
-
-        results = []
-        for block in blocks():
-            rows = as_rows(block, clip=self.input_range == "warn")
-            parts.append((rows.outside, rows.shape))
-            results.append(what(rows))
-        warn_outside(parts)
-        return results[0] if len(results) == 1 else np.concatenate(results)
-
     def __getstate__(self) -> dict[str, Any]:
-        # Chains and optimiser stay behind: partial_fit begins them anew.
-        return {name: value for name, value in super().__getstate__().items() if not name.startswith("_feeder")}
+        state = {name: value for name, value in super().__getstate__().items() if not name.startswith("_feed")}
+        feed = self._feed_of_model()
+        return state if feed is None else state | {"_feed": feed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_feed" in state:
+            self._feed_weights = self.components_
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

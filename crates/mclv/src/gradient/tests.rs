@@ -80,7 +80,7 @@ impl Replicates {
 
 /// Update number `update` of a run without end.
 fn step(update: u32) -> Step {
-    Step { seed: 2018, epoch: 0, update, n_updates: 1 << 20 }
+    Step { seed: 2018, epoch: 0, update, number: u64::from(update) }
 }
 
 /// Moments as one list: all `v_i h_j`, all `v_i`, all `h_j`.

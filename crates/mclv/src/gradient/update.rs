@@ -19,8 +19,8 @@ pub(crate) struct Step {
     pub(crate) epoch: u32,
     /// Minibatch within the epoch.
     pub(crate) update: u32,
-    /// Minibatches per epoch.
-    pub(crate) n_updates: u32,
+    /// Minibatch within the run.
+    pub(crate) number: u64,
 }
 
 impl Step {

@@ -2,6 +2,7 @@
 
 mod checkpoint;
 mod course;
+mod feed;
 mod fit;
 mod guard;
 mod monitor;
@@ -13,6 +14,7 @@ mod trainer;
 mod weights;
 
 pub use checkpoint::Snapshot;
+pub use feed::Feed;
 pub use fit::Fit;
 pub use guard::Warning;
 pub use monitor::Metrics;

@@ -2,7 +2,7 @@
 
 use crate::errors::{DataError, exception};
 use mclv::bits::{self, BitRows};
-use mclv::data::Rows;
+use mclv::data::{RealRows, Rows, SparseRows};
 use numpy::ndarray::ArrayView2;
 use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Rows as the library holds them: packed bits if all values are 0 or 1, else 32-bit floats.
+/// Rows as the library holds them: packed bits if all values are 0 or 1, else 32-bit floats, sparse ones if they came so.
 #[pyclass(frozen, name = "Rows", module = "mclv._mclv")]
 pub(crate) struct PyRows {
     pub(crate) rows: Arc<Rows>,
@@ -130,47 +130,59 @@ struct Sparse<'a, T> {
 }
 
 impl<T: Value> Sparse<'_, T> {
-    /// Row, column and value of each entry; `None` where the matrix contradicts itself.
-    fn entries(&self) -> Option<impl Iterator<Item = (usize, usize, f64)>> {
+    fn is_sound(&self) -> bool {
         let (n_rows, n_columns) = self.shape;
         let (n_lines, n_places) = if self.by_column { (n_columns, n_rows) } else { (n_rows, n_columns) };
         let n = self.values.len();
-        let is_sound = self.starts.len() == n_lines + 1
+        let is_rising =
+            |ends: &[i64]| self.places[ends[0] as usize..ends[1] as usize].is_sorted_by(|a, b| a < b);
+        u32::try_from(n_columns).is_ok()
+            && self.starts.len() == n_lines + 1
             && self.places.len() == n
             && self.starts.first() == Some(&0)
             && self.starts.last() == Some(&(n as i64))
             && self.starts.is_sorted()
-            && self.places.iter().all(|&p| (0..n_places as i64).contains(&p));
-        is_sound.then(move || {
-            self.starts.windows(2).enumerate().flat_map(move |(line, ends)| {
-                (ends[0] as usize..ends[1] as usize).map(move |k| {
-                    let (place, value) = (self.places[k] as usize, self.values[k].number());
-                    if self.by_column { (place, line, value) } else { (line, place, value) }
-                })
-            })
-        })
+            && self.places.iter().all(|&p| (0..n_places as i64).contains(&p))
+            && self.starts.windows(2).all(is_rising)
+    }
+
+    /// The entries by rows: as they are, or each column's dealt to its rows.
+    fn by_row(&self, mut number: impl FnMut(T) -> f32) -> SparseRows {
+        let (n_rows, n_columns) = self.shape;
+        let n = self.values.len();
+        if !self.by_column {
+            let starts = self.starts.iter().map(|&s| s as usize).collect();
+            let columns = self.places.iter().map(|&p| p as u32).collect();
+            return SparseRows::new(
+                n_columns,
+                starts,
+                columns,
+                self.values.iter().map(|&x| number(x)).collect(),
+            );
+        }
+        let mut starts = vec![0; n_rows + 1];
+        self.places.iter().for_each(|&r| starts[r as usize + 1] += 1);
+        (0..n_rows).for_each(|r| starts[r + 1] += starts[r]);
+        let (mut next, mut columns, mut values) = (starts.clone(), vec![0; n], vec![0.0; n]);
+        for (column, ends) in self.starts.windows(2).enumerate() {
+            for k in ends[0] as usize..ends[1] as usize {
+                let to = &mut next[self.places[k] as usize];
+                (columns[*to], values[*to]) = (column as u32, number(self.values[k]));
+                *to += 1;
+            }
+        }
+        SparseRows::new(n_columns, starts, columns, values)
     }
 
     fn rows(&self, name: &str, clip: bool) -> PyResult<(Rows, Outside)> {
-        let broken = || {
-            DataError::new_err(format!(
+        if !self.is_sound() {
+            return Err(DataError::new_err(format!(
                 "{name}: the sparse matrix contradicts itself; make it anew from its entries"
-            ))
-        };
-        let (n_rows, n_columns) = self.shape;
+            )));
+        }
         let mut outside = Outside::default();
-        if n_rows > 0 && n_columns > 0 && self.values.iter().all(|&x| x == T::ZERO || x == T::ONE) {
-            let mut packed = BitRows::zeros(n_rows, n_columns);
-            for (r, i, x) in self.entries().ok_or_else(broken)? {
-                packed.set(r, i, x == 1.0);
-            }
-            return Ok((Rows::Bits(packed), outside));
-        }
-        let mut values = vec![0.0; n_rows * n_columns];
-        for (r, i, x) in self.entries().ok_or_else(broken)? {
-            values[r * n_columns + i] = (if clip { outside.clip(x) } else { x }) as f32;
-        }
-        Ok((Rows::from_values(name, n_columns, values).map_err(exception)?, outside))
+        let rows = self.by_row(|x| (if clip { outside.clip(x.number()) } else { x.number() }) as f32);
+        Ok((Rows::from_sparse(name, rows).map_err(exception)?, outside))
     }
 }
 
@@ -227,9 +239,8 @@ impl PyRows {
     fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         Ok(match &*self.rows {
             Rows::Bits(bits) => bits_to_array(py, bits)?.into_any(),
-            Rows::Reals(reals) => {
-                matrix(py, reals.values().to_vec(), reals.n_rows(), reals.n_columns())?.into_any()
-            }
+            Rows::Reals(rows) => reals_to_array(py, rows.clone())?.into_any(),
+            Rows::Sparse(rows) => reals_to_array(py, rows.to_reals())?.into_any(),
         })
     }
 }
@@ -262,4 +273,10 @@ pub(crate) fn bits_to_array<'py>(py: Python<'py>, rows: &BitRows) -> PyResult<Bo
         bits::ones(rows.row(r)).for_each(|i| row[i] = 1);
     }
     matrix(py, values, rows.n_rows(), rows.n_bits())
+}
+
+/// Rows of reals as a matrix of float32.
+pub(crate) fn reals_to_array(py: Python<'_>, rows: RealRows) -> PyResult<Bound<'_, PyArray2<f32>>> {
+    let (n_rows, n_columns) = (rows.n_rows(), rows.n_columns());
+    matrix(py, rows.into_values(), n_rows, n_columns)
 }

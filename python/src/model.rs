@@ -1,9 +1,9 @@
 //! A model with its provenance, and what follows from it directly.
 
-use crate::arrays::{PyRows, bits_to_array, matrix, vector};
+use crate::arrays::{PyRows, bits_to_array, matrix, reals_to_array, vector};
 use crate::errors::{DataError, exception};
 use crate::work;
-use mclv::data::{RealRows, Rows};
+use mclv::data::Rows;
 use mclv::sample::{SampleSettings, Start, sample};
 use mclv::{ModelFile, Rbm};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
@@ -131,7 +131,7 @@ impl Model {
         rows: &PyRows,
         n_threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        reals(py, self.by_row(py, rows, n_threads, Rbm::mean_h_from_v)?)
+        reals_to_array(py, self.by_row(py, rows, n_threads, Rbm::mean_h_from_v)?)
     }
 
     fn mean_visible<'py>(
@@ -140,7 +140,7 @@ impl Model {
         rows: &PyRows,
         n_threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        reals(py, self.by_row(py, rows, n_threads, Rbm::mean_v_from_h)?)
+        reals_to_array(py, self.by_row(py, rows, n_threads, Rbm::mean_v_from_h)?)
     }
 
     fn reconstruction_error(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<f64> {
@@ -166,12 +166,7 @@ impl Model {
             sample(&file.rbm, &settings, start, None, line)
         })?;
         let mixing = samples.mixing.map(|mixing| pythonize(py, &mixing)).transpose()?;
-        let means = samples.means.map(|means| reals(py, means)).transpose()?;
+        let means = samples.means.map(|means| reals_to_array(py, means)).transpose()?;
         Ok((bits_to_array(py, &samples.v)?, means, mixing))
     }
-}
-
-fn reals(py: Python<'_>, rows: RealRows) -> PyResult<Bound<'_, PyArray2<f32>>> {
-    let (n_rows, n_columns) = (rows.n_rows(), rows.n_columns());
-    matrix(py, rows.into_values(), n_rows, n_columns)
 }

@@ -33,7 +33,7 @@ impl PyStoppingSet {
     fn from_states(states: &PyRows) -> PyResult<Self> {
         match &*states.rows {
             Rows::Bits(bits) => Ok(Self::new(StoppingSet::new(bits))),
-            Rows::Reals(_) => Err(DataError::new_err("states: hidden states are 0 or 1")),
+            _ => Err(DataError::new_err("states: hidden states are 0 or 1")),
         }
     }
 

@@ -107,6 +107,7 @@ impl Update<'_> {
                 rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
                 Visible::Reals(values)
             }
+            Rows::Sparse(sparse) => Visible::Reals(sparse.expand(rows.iter().copied())),
         }
     }
 }

@@ -155,9 +155,13 @@ def test_unknown_settings_are_refused(bits):
         mclv.train(bits, 4, epoch_count=3)
 
 
-def test_the_bar_is_shown(bits, capsys):
-    mclv.train(bits, 4, epochs=3, progress=True)
-    assert "training" in capsys.readouterr().err
+@pytest.mark.parametrize("progress", [True, "tqdm", "rich"])
+def test_the_bar_is_shown(bits, capsys, progress):
+    mclv.train(bits, 4, epochs=3, progress=progress)
+    shown = capsys.readouterr().err
+    assert "training" in shown and "log-likelihood -" in shown
+    with pytest.raises(SettingError, match="progress = 'dots' is not allowed"):
+        mclv.train(bits, 4, progress="dots")
 
 
 def test_forked_processes_can_train(bits):

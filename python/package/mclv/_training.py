@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._progress import Bar, chain_calls, in_python
+from ._progress import bar_for, chain_calls, in_python, note_of
 from ._rows import as_rows, threads
 from ._settings import nested
 from ._model import RBM
@@ -59,7 +59,7 @@ def train(
     weights: npt.ArrayLike | None = None,
     watch: bool = True,
     callback: Callback | Sequence[Callback] | None = None,
-    progress: bool = False,
+    progress: bool | str = False,
     n_jobs: int | None = None,
     **settings: Any,
 ) -> TrainResult:
@@ -81,8 +81,8 @@ def train(
         Evaluate the likelihood now and then (about 5 % of the time): exactly where the model is small enough.
     callback : callable or list of them, optional
         ``callback(metrics, model)`` after each epoch; a true value stops the training.
-    progress : bool
-        Show a bar, by tqdm where it is installed.
+    progress : bool, "tqdm" or "rich"
+        Show a bar; True: by tqdm where it is installed, else plain lines.
     n_jobs : int, optional
         Threads; they do not change the result.
     **settings
@@ -108,15 +108,15 @@ def train(
     >>> print(epochs, likelihood.round(2))
     [10 20 30 40] [-26.09 -25.53 -25.35 -25.26]
     """
-    rows = as_rows(data, "data")
+    rows, wanted = as_rows(data, "data"), nested(n_hidden=n_hidden, **settings)
     callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []
-    bar = Bar() if progress else None
     calls: list[Callable[..., Any]] = [lambda metrics, model, f=f: f(metrics, RBM._wrap(model)) for f in callbacks]
+    bar = bar_for(progress)
     if bar is not None:
-        calls.append(lambda metrics, _model: bar.epoch(metrics))
+        calls.append(lambda metrics, _model: bar.note(text) if (text := note_of(metrics)) else None)
     try:
         done = _mclv.train(
-            nested(n_hidden=n_hidden, **settings),
+            wanted,
             rows,
             None if weights is None else np.asarray(weights, dtype=np.float32),
             None if validation is None else as_rows(validation, "validation"),

@@ -87,10 +87,11 @@ pub(crate) fn train<'py>(
     validation: Option<&PyRows>,
     watch: bool,
     describe: bool,
-    (on_epoch, on_progress): (Option<Py<PyAny>>, Option<Py<PyAny>>),
+    listeners: (Option<Py<PyAny>>, Option<Py<PyAny>>),
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = settings_from(settings)?;
+    let (on_epoch, on_progress) = listeners;
     let weights = weights.map(|w| w.as_array().iter().copied().collect());
     let (train, validation) = (Arc::clone(&rows.rows), validation.map(|v| Arc::clone(&v.rows)));
     let done = work::run(py, n_threads, on_progress, |line| {

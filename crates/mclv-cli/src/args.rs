@@ -44,12 +44,19 @@ pub(crate) struct Global {
     /// Threads to use [default: all cores]; results do not depend on it
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Seed of all random numbers; the same seed gives the same result
-    #[arg(long, global = true, default_value_t = 0, value_name = "SEED")]
-    pub(crate) seed: u64,
+    /// Seed of all random numbers [default: 0]; the same seed gives the same result
+    #[arg(long, global = true, value_name = "SEED")]
+    pub(crate) seed: Option<u64>,
     /// Say more on standard error (-vv: still more)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
+}
+
+impl Global {
+    /// The seed that was given, or the default.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(0)
+    }
 }
 
 #[derive(Subcommand)]
@@ -91,6 +98,18 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+}
+
+impl Command {
+    /// Whether several processes share its work; else the first does it alone.
+    pub(crate) fn is_shared(&self) -> bool {
+        match self {
+            Self::Train(_) | Self::Logz(_) | Self::Likelihood(_) | Self::Tours(_) | Self::Sample(_) => true,
+            Self::Transform(_) => true,
+            Self::Reproduce(args) => args.render.is_none(),
+            _ => false,
+        }
+    }
 }
 
 #[derive(Subcommand)]
@@ -151,7 +170,7 @@ impl Preparation {
             binarize: self.binarize.unwrap_or(Binarize::Grey),
             split,
             label_column: self.label_column.clone(),
-            seed: global.seed,
+            seed: global.seed(),
         }
     }
 }

@@ -7,6 +7,7 @@ mod half_blocks;
 mod live;
 mod output;
 mod plot;
+mod ranks;
 mod report_args;
 mod sparkline;
 mod terminal_picture;
@@ -14,31 +15,51 @@ mod watch;
 
 use args::{Cli, Command};
 use clap::Parser;
+use mclv::team;
 use output::Output;
 use std::process::ExitCode;
+use std::time::Duration;
 
-/// Exit codes beside 0: usage errors are clap's 2.
+const SUCCESS: u8 = 0;
+/// Other exit codes: usage errors are clap's 2.
 const FAILURE: u8 = 1;
+/// How long a rank that fails waits for the first, which in most cases says the same and ends them all.
+const PATIENCE: Duration = Duration::from_secs(2);
 /// What shells use for a process ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    // Wrong usage is found before there are ranks: each of them says so.
     let cli = Cli::parse();
-    match run(&cli) {
-        Ok(()) => ExitCode::SUCCESS,
+    ranks::run(|| run_and_say(&cli)).into()
+}
+
+/// Do the command and say what went wrong; the exit code.
+fn run_and_say(cli: &Cli) -> u8 {
+    match run(cli) {
+        Ok(()) => SUCCESS,
         // Whoever reads our output has had enough: `mclv … | head` is no error.
-        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) if is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
+            let code = match error.downcast_ref() {
+                Some(mclv::Error::Cancelled) => INTERRUPTED,
+                _ => FAILURE,
+            };
+            let rank = match team::rank() {
+                0 => String::new(),
+                _ if code == INTERRUPTED => return code,
+                rank => {
+                    std::thread::sleep(PATIENCE);
+                    format!("rank {rank}: ")
+                }
+            };
             if cli.global.json {
-                let json = serde_json::json!({ "error": format!("{error:#}") });
+                let json = serde_json::json!({ "error": format!("{rank}{error:#}") });
                 eprintln!("{json}");
             } else {
-                eprintln!("error: {error:#}");
+                eprintln!("error: {rank}{error:#}");
             }
-            match error.downcast_ref() {
-                Some(mclv::Error::Cancelled) => ExitCode::from(INTERRUPTED),
-                _ => ExitCode::from(FAILURE),
-            }
+            code
         }
     }
 }
@@ -50,6 +71,9 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     tracing::info!("{} threads, kernels {}", rayon::current_num_threads(), mclv::kernels());
     let out = Output::new(cli.global.json);
+    if !team::is_first() && !cli.command.is_shared() {
+        return Ok(());
+    }
     match &cli.command {
         Command::Data(command) => commands::data::run(command, &cli.global, &out),
         Command::Train(args) => commands::train::run(args, &cli.global, &out),

@@ -1,21 +1,27 @@
 //! Print results: aligned tables for people, JSON for machines.
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
+use mclv::team;
 use serde::Serialize;
 use std::io::Write;
 
 /// Where and how results are printed.
 pub(crate) struct Output {
     json: bool,
+    /// One of several processes, and not the one that speaks.
+    silent: bool,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { json }
+        Self { json, silent: !team::is_first() }
     }
 
     /// Print `value` as JSON if that was asked for; else what `text` makes of it.
     pub(crate) fn print<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
+        if self.silent {
+            return Ok(());
+        }
         let mut out = std::io::stdout().lock();
         if self.json {
             serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;

@@ -2,6 +2,7 @@
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use mclv::progress::Progress;
+use mclv::team;
 use std::fmt::Write;
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -15,6 +16,8 @@ static N_WATCHES: AtomicUsize = AtomicUsize::new(0);
 /// The first Ctrl-C asks the work to stop, the second ends the process. Where nothing is watched, so does the first.
 pub(crate) struct Watch {
     bar: ProgressBar,
+    /// Of several processes one speaks.
+    speaks: bool,
 }
 
 impl Watch {
@@ -22,7 +25,10 @@ impl Watch {
     pub(crate) fn new(what: &str, unit: &str) -> Self {
         listen_for_ctrl_c();
         N_WATCHES.fetch_add(1, Ordering::Relaxed);
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+        let speaks = team::is_first();
+        let target =
+            if speaks { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
+        let bar = ProgressBar::with_draw_target(None, target);
         let amount = match unit {
             "" => "",
             "B" => "{bytes}/{total_bytes} ({bytes_per_sec}), ",
@@ -38,7 +44,7 @@ impl Watch {
             };
         };
         bar.set_style(ProgressStyle::with_template(&style).expect("a valid template").with_key("rate", rate));
-        Self { bar }
+        Self { bar, speaks }
     }
 }
 
@@ -50,7 +56,9 @@ impl Watch {
 
     /// Print a line above the bar, to standard error.
     pub(crate) fn above(&self, text: &str) {
-        self.bar.suspend(|| eprintln!("{text}"));
+        if self.speaks {
+            self.bar.suspend(|| eprintln!("{text}"));
+        }
     }
 }
 

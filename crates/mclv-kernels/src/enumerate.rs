@@ -55,6 +55,16 @@ impl Scaled {
         Self { mantissa: exponent.mul_add(-LN_2, x).clamp(-1.0, 1.0).exp(), exponent }
     }
 
+    /// Mantissa and exponent of two, to be sent elsewhere.
+    pub fn parts(self) -> (f64, f64) {
+        (self.mantissa, self.exponent)
+    }
+
+    /// What [`parts`](Self::parts) gave.
+    pub fn from_parts(mantissa: f64, exponent: f64) -> Self {
+        Self { mantissa, exponent }
+    }
+
     /// The natural logarithm.
     pub fn ln(self) -> f64 {
         if self.mantissa == 0.0 { f64::NEG_INFINITY } else { self.exponent.mul_add(LN_2, self.mantissa.ln()) }

@@ -290,6 +290,32 @@ impl Columns {
         self.n_units
     }
 
+    /// Number of states.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The values, unit after unit, to be sent elsewhere.
+    pub fn values(&self) -> States<'_> {
+        match &self.kind {
+            ColumnKind::Bits(words) => States::Bits(words),
+            ColumnKind::Reals(values) => States::Reals(values),
+        }
+    }
+
+    /// What [`values`](Self::values) gave.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn from_values(n_rows: usize, n_units: usize, values: States<'_>) -> Self {
+        let (expected, got, kind) = match values {
+            States::Bits(words) => (n_units * words_for(n_rows), words.len(), ColumnKind::Bits(words.into())),
+            States::Reals(values) => (n_units * n_rows, values.len(), ColumnKind::Reals(values.into())),
+        };
+        assert_eq!(expected, got, "values of {n_rows} states of {n_units} units");
+        Self { n_rows, n_units, kind }
+    }
+
     /// List the states of each unit of a range.
     #[inline(always)]
     fn list<S: Simd>(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {

@@ -5,7 +5,7 @@ use crate::task::Task;
 use crate::work;
 use cpu_time::ThreadTime;
 use mclv::progress::Progress;
-use mclv::{Error, Result};
+use mclv::{Error, Result, team};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -27,15 +27,27 @@ struct State {
 
 /// Do all `tasks` that are not finished, and what they need, `n_workers` at a time.
 ///
-/// Results do not depend on the number of workers. Training that was interrupted goes on from its checkpoint.
+/// Results do not depend on the number of workers. Training that was interrupted goes on from its checkpoint. In a
+/// [team](mclv::team) each rank does whole tasks of its own, and then waits for the others.
 ///
 /// # Errors
 /// The first that a task ends with; those at work are then told to stop, and can be gone on with.
 pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
+    let done = run_mine(tasks, store, n_workers, listener);
+    team::together(done)
+}
+
+/// The tasks of this rank. Which those are does not depend on what is finished: others may be finishing theirs.
+fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
     let mut seen = HashSet::new();
     let mut waiting = Vec::new();
+    // What is needed is done where it is needed; what is to be timed goes to the first rank.
+    let mut groups = HashMap::new();
     for task in tasks.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten() {
-        if seen.insert(task.key()) && store.find(&task)?.is_none() {
+        let group = task.needs().unwrap_or_else(|| task.clone()).key();
+        let n_groups = groups.len();
+        let rank = if task.is_alone() { 0 } else { *groups.entry(group).or_insert(n_groups) % team::size() };
+        if seen.insert(task.key()) && rank == team::rank() && store.find(&task)?.is_none() {
             waiting.push(task);
         }
     }
@@ -98,6 +110,9 @@ pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Liste
             scope.spawn(work);
         }
     });
+    // Timed when nobody is at work any more, on any rank.
+    let so_far = state.lock().expect("no worker panics").failed.take();
+    team::together(so_far.map_or(Ok(()), Err))?;
     state.lock().expect("no worker panics").waiting.append(&mut alone);
     if state.lock().expect("no worker panics").failed.is_none() {
         std::thread::scope(|scope| scope.spawn(work).join().expect("no worker panics"));

@@ -7,7 +7,7 @@
 //! ```
 
 use crate::task::Task;
-use mclv::{Error, Result, write_atomically};
+use mclv::{Error, Result, team, write_atomically};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::fs::File;
@@ -42,10 +42,11 @@ impl Record {
     }
 }
 
-/// A folder of results, held by one process at a time.
+/// A folder of results, held by one process, or one team of them, at a time.
 pub struct Store {
     folder: PathBuf,
-    _lock: File,
+    /// The first rank's.
+    _lock: Option<File>,
 }
 
 impl Store {
@@ -56,6 +57,9 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self> {
         let runs = folder.join("runs");
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
+        if !team::is_first() {
+            return Ok(Self { folder: folder.into(), _lock: None });
+        }
         let path = runs.join(".lock");
         let lock = File::create(&path).map_err(Error::io("create", &path))?;
         if lock.try_lock().is_err() {
@@ -65,7 +69,7 @@ impl Store {
                 cure: "another process is at work there: wait for it, or choose another folder",
             });
         }
-        Ok(Self { folder: folder.into(), _lock: lock })
+        Ok(Self { folder: folder.into(), _lock: Some(lock) })
     }
 
     /// The folder.

@@ -184,6 +184,14 @@ pub enum Error {
         /// What is missing.
         what: &'static str,
     },
+    /// Another process of a job on several could not go on.
+    #[error("rank {rank}: {problem}")]
+    OtherRank {
+        /// Which one.
+        rank: usize,
+        /// Its error.
+        problem: String,
+    },
     /// The caller asked to stop (Ctrl-C).
     #[error("interrupted")]
     Cancelled,

@@ -18,6 +18,7 @@ pub mod sample;
 mod selftest;
 mod source;
 pub mod statistics;
+pub mod team;
 pub mod tour;
 pub mod train;
 

@@ -11,10 +11,14 @@ pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Res
     check_overwrite(&args.output.path, args.output.force)?;
     let spec = args.data.preparation.spec(&args.data.source, args.split, global);
     let set = data::load(&spec, &Watch::new("fetching", "B"))?;
-    let rbm = args.init.model(&set.rows, args.hidden, global.seed)?;
+    let rbm = args.init.model(&set.rows, args.hidden, global.seed())?;
     let settings = json!({ "command": "init", "init": args.init, "n_hidden": args.hidden, "data": spec });
-    let provenance =
-        Provenance { settings, seed: Some(global.seed), data: Some(set.provenance), ..Provenance::default() };
+    let provenance = Provenance {
+        settings,
+        seed: Some(global.seed()),
+        data: Some(set.provenance),
+        ..Provenance::default()
+    };
     let model = ModelFile { rbm, provenance };
     model.save(&args.output.path)?;
     let (n_visible, n_hidden) = (model.rbm.n_visible(), model.rbm.n_hidden());

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let json = json!({
         "model": args.model.to_string_lossy(),
         "data": data.as_ref().map(|data| &data.provenance),
-        "seed": global.seed,
+        "seed": global.seed(),
         "report": args.report.as_ref().map(|path| path.to_string_lossy()),
         "estimates": estimates.iter().map(to_json).collect::<Vec<_>>(),
         "agreement": agreement,
@@ -87,7 +87,7 @@ pub(crate) fn settings(
         ladder_steps: work.ladder_steps,
         exact_samples: work.exact_samples,
         time_limit: limit.time_limit,
-        seed: global.seed,
+        seed: global.seed(),
     }
 }
 

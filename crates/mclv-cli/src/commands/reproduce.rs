@@ -5,7 +5,7 @@ use crate::output::{Output, table};
 use crate::watch::Watch;
 use anyhow::{Context, bail, ensure};
 use mclv::progress::Progress;
-use mclv::{human_seconds, write_atomically};
+use mclv::{human_seconds, team, write_atomically};
 use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
 use mclv_reproduce::{Experiment, Options, Store, page, write};
@@ -33,11 +33,11 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
     let n_seeds = args.seeds.unwrap_or(if args.quick { QUICK_SEEDS } else { SEEDS });
     let options = Options {
         data: args.data.clone(),
-        seeds: (global.seed..).take(n_seeds.into()).collect(),
+        seeds: (global.seed()..).take(n_seeds.into()).collect(),
         quick: args.quick,
         starts: args.starts,
     };
-    let store = Store::open(&args.output)?;
+    let store = team::together(Store::open(&args.output))?;
     let mut written = Vec::new();
     for experiment in experiments {
         let live = Live(Watch::new(experiment.name(), ""));
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
                 || format!("{}; what is done is kept, the same command goes on", experiment.name()),
             )?;
         drop(live);
-        let files = write::write(&report, &args.output)?;
+        let files = team::together(write::write(&report, &args.output))?;
         written.push((report, files));
     }
     let json: Vec<_> = written
@@ -68,8 +68,8 @@ fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seed
     if args.data != "mnist" {
         command.push_str(&format!(" --data {}", args.data));
     }
-    if global.seed != 0 {
-        command.push_str(&format!(" --seed {}", global.seed));
+    if global.seed() != 0 {
+        command.push_str(&format!(" --seed {}", global.seed()));
     }
     if args.starts != mclv::gradient::Starts::Weighted {
         command.push_str(" --starts fresh");

@@ -69,9 +69,9 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         n_samples: args.n_samples.or(n_given).unwrap_or(n_samples),
         burn_in: args.burn_in,
         means: args.means,
-        seed: global.seed,
+        seed: global.seed(),
     };
-    let shuffled = start.as_ref().map(|set| shuffle(&set.rows, global.seed));
+    let shuffled = start.as_ref().map(|set| shuffle(&set.rows, global.seed()));
     let begun = Instant::now();
     let samples = sample(
         &model.rbm,

@@ -115,7 +115,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         max_length: args.max_length,
         max_steps: args.max_steps.0,
         max_seconds: args.time_limit.is_finite().then_some(args.time_limit),
-        seed: global.seed,
+        seed: global.seed(),
         occasion: 0,
     };
 
@@ -124,7 +124,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     for &m in &args.samples_per_row {
         let all: Vec<usize> = (0..data.n_rows()).collect();
         let (set, members) =
-            StoppingSet::draw_with_members(&model.rbm, &data.rows, &all, m.into(), global.seed, 0)?;
+            StoppingSet::draw_with_members(&model.rbm, &data.rows, &all, m.into(), global.seed(), 0)?;
         let drawn = Drawn { set, members };
         let engine = TourEngine::new(&model.rbm, &drawn.set)?;
         let watch = Watch::new(&format!("tours, m = {m}"), "tours");

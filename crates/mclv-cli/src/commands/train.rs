@@ -15,6 +15,7 @@ use mclv::gradient::{Gradient, Lvs, Starts, TourLength, VisibleChain};
 use mclv::human_seconds;
 use mclv::partition::Guarantee;
 use mclv::progress::Progress;
+use mclv::team;
 use mclv::train::{
     Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, TrainSettings, Warning,
 };
@@ -38,11 +39,15 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             (Run::create(&folder, input, &Watch::new("fetching", "B"))?, folder)
         }
     };
-    let server = args.look.live.then(|| live::Server::start(&folder, args.look.port)).transpose()?;
+    // What people look at is the first rank's affair.
+    let shows = team::is_first();
+    let server =
+        (shows && args.look.live).then(|| live::Server::start(&folder, args.look.port)).transpose()?;
     if let Some(server) = &server {
         eprintln!("live report: {}", server.address());
     }
-    let events = args.look.tensorboard.then(|| Events::create(&folder, run.train_data())).transpose()?;
+    let events =
+        (shows && args.look.tensorboard).then(|| Events::create(&folder, run.train_data())).transpose()?;
     let live = Live {
         watch: Watch::new("training", "updates"),
         said: Mutex::default(),
@@ -57,8 +62,8 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     drop(live);
     let ended = !matches!(outcome, Outcome::Interrupted { .. });
     // A model is worth more than a page about it: what goes wrong here is said, and no failure.
-    let report = (ended && !args.look.no_report)
-        .then(|| report::of_finished(&folder))
+    let report = (shows && ended && !args.look.no_report)
+        .then(|| team::alone(|| report::of_finished(&folder)))
         .and_then(|report| report.map_err(|e| tracing::warn!("no report: {e:#}")).ok());
     if let Some(server) = server {
         server.finish();
@@ -202,9 +207,8 @@ fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
         (Some(Rule::Sgd), None) => train.optimizer = Optimizer::Sgd { momentum: 0.0 },
         (None, None) => {}
     }
-    if args.config.is_none() || global.seed != 0 {
-        train.seed = global.seed;
-        input.data.seed = global.seed;
+    if let Some(seed) = global.seed {
+        (train.seed, input.data.seed) = (seed, seed);
     }
     anyhow::ensure!(
         !train.redraw_bits || input.data.binarize == Binarize::Bernoulli,
@@ -321,7 +325,7 @@ impl Listener for Live {
 
     fn evaluated(&self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
         if let Some(events) = &self.events {
-            events.evaluated(metrics, rbm, chains);
+            team::alone(|| events.evaluated(metrics, rbm, chains));
         }
     }
 

@@ -1,5 +1,6 @@
 //! Load a data set by name or path: find it, take a part of it, make it binary if asked.
 
+use crate::team;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
@@ -56,7 +57,13 @@ impl Default for DataSpec {
 /// # Ok::<(), mclv::Error>(())
 /// ```
 pub fn load(spec: &DataSpec, progress: &dyn Progress) -> Result<Dataset> {
-    load_with(spec, &SearchPath::from_env(), &Mirrors::Public, progress)
+    let load = || load_with(spec, &SearchPath::from_env(), &Mirrors::Public, progress);
+    if team::size() == 1 {
+        return load();
+    }
+    // The first rank goes first: it may have to fetch the data, and the others find them then.
+    let fetched = team::together(if team::is_first() { load().map(Some) } else { Ok(None) })?;
+    team::together(fetched.map_or_else(load, Ok))
 }
 
 /// [`load`] with folders and mirrors of the caller's choice.

@@ -1,17 +1,20 @@
 //! Write a file so that it is either as before or complete.
 
-use crate::{Error, Result};
+use crate::{Error, Result, team};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 /// Write `bytes` to a temporary sibling of `path`, sync it, and rename it into place.
 ///
 /// A symbolic link stays one: its target is written. What is not a regular file (a pipe, a device) is written
-/// to directly.
+/// to directly. In a [team](crate::team) only the first rank writes.
 ///
 /// # Errors
 /// If any step fails; the old file is then untouched and the temporary one gone.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
+    if !team::is_first() {
+        return Ok(());
+    }
     if path.exists() && !path.is_file() {
         let write = || {
             let mut file = std::fs::OpenOptions::new().write(true).open(path)?;

@@ -18,6 +18,7 @@ pub use atomic::write_atomically;
 pub use provenance::{FORMAT_VERSION, Provenance};
 
 use crate::model::Rbm;
+use crate::team;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -53,7 +54,10 @@ impl ModelFile {
     /// # Errors
     /// If the file cannot be read, does not follow its format, or holds no valid model.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = path.as_ref();
+        team::together(Self::read(path.as_ref()))
+    }
+
+    fn read(path: &Path) -> Result<Self> {
         if path.is_dir() {
             return Err(Error::IsAFolder { path: path.into() });
         }

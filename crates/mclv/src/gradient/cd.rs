@@ -5,7 +5,8 @@
 use super::moments::{BLOCK, total_weight};
 use super::{Moments, NegativePhase, PairBlock, Update, VisibleChain, chain};
 use crate::Result;
-use mclv_kernels::layer::Scratch;
+use crate::team;
+use mclv_kernels::layer::{Scratch, ThreadScratch};
 use rayon::prelude::*;
 
 pub(super) struct Cd {
@@ -21,14 +22,17 @@ impl Cd {
 
 impl NegativePhase for Cd {
     fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
-        let both = (0..update.n_blocks()).into_par_iter().map_init(Scratch::of_thread, |scratch, b| {
+        let of_block = |scratch: &mut ThreadScratch, b: usize| {
             let (positive, mut h) = update.positive_and_hidden(b, scratch);
             let draws = |r: usize, t: u32| update.step.chain_draws(self.k, b * BLOCK + r, t);
             let n_rows = update.block_rows(b).len();
             let (v, means) = chain::advance(update.rbm, &mut h, self.k, self.visible, n_rows, scratch, draws);
             (positive, update.pairs(b, &v, means))
+        };
+        let both = team::share_all(update.n_blocks(), |blocks| {
+            blocks.into_par_iter().map_init(Scratch::of_thread, of_block).collect()
         });
-        let (positive, negative): (Vec<_>, Vec<_>) = both.unzip();
+        let (positive, negative): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         let total = total_weight(&negative);
         moments.add(negative, (-1.0 / total) as f32);
         Ok(Some(positive))

@@ -5,8 +5,9 @@
 use super::{Moments, NegativePhase, PairBlock, Update, chain};
 use crate::bits::BitRows;
 use crate::data::Rows;
+use crate::team;
 use crate::{Error, Result};
-use mclv_kernels::layer::{Scratch, States};
+use mclv_kernels::layer::{Scratch, States, ThreadScratch};
 use mclv_kernels::tiles::Tiles;
 use rayon::prelude::*;
 
@@ -42,28 +43,28 @@ impl NegativePhase for ExactPhase {
         let z: f64 = weights.iter().sum();
         let p: Vec<f32> = weights.iter().map(|w| (w / z) as f32).collect();
         for first in (0..states.n_rows()).step_by(STATES_PER_ROUND) {
-            if progress.cancelled() {
+            if team::any(progress.cancelled()) {
                 return Err(Error::Cancelled);
             }
             let end = states.n_rows().min(first + STATES_PER_ROUND);
-            let blocks: Vec<PairBlock> = (first..end)
-                .into_par_iter()
-                .step_by(STATES_PER_BLOCK)
-                .map_init(Scratch::of_thread, |scratch, at| {
-                    let n = STATES_PER_BLOCK.min(end - at);
-                    let bits = states.rows(at, n);
-                    let p = &p[at..at + n];
-                    if over_hidden {
-                        let v = chain::visible_means(rbm, bits, n, scratch);
-                        PairBlock::weighted(States::Reals(&v), rbm.n_visible(), tiles_of(&states, at, n), p)
-                    } else {
-                        let mut h = Tiles::zeros(n, rbm.n_hidden());
-                        let isa = mclv_kernels::Isa::best();
-                        mclv_kernels::layer::means(isa, rbm.up(), States::Bits(bits), scratch, &mut h);
-                        PairBlock::weighted(States::Bits(bits), rbm.n_visible(), h, p)
-                    }
-                })
-                .collect();
+            let of_block = |scratch: &mut ThreadScratch, block: usize| {
+                let at = first + block * STATES_PER_BLOCK;
+                let n = STATES_PER_BLOCK.min(end - at);
+                let bits = states.rows(at, n);
+                let p = &p[at..at + n];
+                if over_hidden {
+                    let v = chain::visible_means(rbm, bits, n, scratch);
+                    PairBlock::weighted(States::Reals(&v), rbm.n_visible(), tiles_of(&states, at, n), p)
+                } else {
+                    let mut h = Tiles::zeros(n, rbm.n_hidden());
+                    let isa = mclv_kernels::Isa::best();
+                    mclv_kernels::layer::means(isa, rbm.up(), States::Bits(bits), scratch, &mut h);
+                    PairBlock::weighted(States::Bits(bits), rbm.n_visible(), h, p)
+                }
+            };
+            let blocks = team::share_all((end - first).div_ceil(STATES_PER_BLOCK), |blocks| {
+                blocks.into_par_iter().map_init(Scratch::of_thread, of_block).collect()
+            });
             moments.add(blocks, -1.0);
             moments.flush();
         }

@@ -17,6 +17,7 @@ use crate::bits::{BitRows, words_for};
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::rng::{Purpose, Stream, stream};
+use crate::team;
 use crate::tour::{StartTable, StoppingSet};
 use crate::{Error, Result};
 use mclv_kernels::Isa;
@@ -65,6 +66,25 @@ pub struct TourInfo {
     /// `log Z_S` when the table was last made.
     pub log_z_s: f64,
 }
+team::parcel!(TourInfo {
+    n_started,
+    n_completed,
+    n_completed_at_own_start,
+    n_truncated,
+    n_carried,
+    n_steps,
+    total_length,
+    longest,
+    n_proposed,
+    n_accepted,
+    n_skipped_updates,
+    n_tables,
+    min_ess,
+    set_size,
+    samples_per_row,
+    n_rows,
+    log_z_s,
+});
 
 impl TourInfo {
     /// Mean length of completed tours.
@@ -258,19 +278,18 @@ impl LvsPhase {
         let n_words = words_for(rbm.n_hidden());
         let states = self.set.states();
         let (settings, set) = (&self.settings, &self.set);
-        let results: Vec<(Option<PairBlock>, TourInfo)> = starts
-            .par_chunks(BLOCK)
-            .zip(weights.par_chunks(BLOCK))
-            .enumerate()
-            .map(|(b, (starts, weights))| {
-                let streams: Vec<Stream> = (0..starts.len()).map(|r| of_tour(b * BLOCK + r)).collect();
-                let mut h = vec![0; starts.len() * n_words];
-                for (h, &k) in h.chunks_exact_mut(n_words).zip(starts) {
-                    h.copy_from_slice(states.row(k));
-                }
-                tour_block(rbm, set, settings, h, starts, weights, &streams)
-            })
-            .collect();
+        let of_block = |b: usize| {
+            let tours = b * BLOCK..n_tours.min((b + 1) * BLOCK);
+            let (starts, weights): (&[usize], &[f32]) = (&starts[tours.clone()], &weights[tours]);
+            let streams: Vec<Stream> = (0..starts.len()).map(|r| of_tour(b * BLOCK + r)).collect();
+            let mut h = vec![0; starts.len() * n_words];
+            for (h, &k) in h.chunks_exact_mut(n_words).zip(starts) {
+                h.copy_from_slice(states.row(k));
+            }
+            tour_block(rbm, set, settings, h, starts, weights, &streams)
+        };
+        let results: Vec<(Option<PairBlock>, TourInfo)> =
+            team::share_all(n_tours.div_ceil(BLOCK), |blocks| blocks.into_par_iter().map(of_block).collect());
         let counted = results.into_iter().filter_map(|(block, info)| {
             self.note(&info);
             block
@@ -283,21 +302,27 @@ impl LvsPhase {
         let Running { h, start, length } = &mut self.running;
         let (set, table, settings) = (&self.set, &self.table, &self.settings);
         let n_words = h.n_words();
-        let results: Vec<(Vec<PairBlock>, TourInfo)> = h
-            .words_mut()
-            .par_chunks_mut(BLOCK * n_words)
-            .zip(start.words_mut().par_chunks_mut(BLOCK * n_words))
-            .zip(length.par_chunks_mut(BLOCK))
-            .enumerate()
-            .map(|(b, ((h, start), length))| {
-                let streams: Vec<Stream> = (0..length.len())
-                    .map(|r| {
-                        stream(step.seed, Purpose::Tour, u64::from(step.epoch) << 24 | (b * BLOCK + r) as u64)
-                    })
-                    .collect();
-                run_on(rbm, set, table, settings, step, h, start, length, &streams)
-            })
-            .collect();
+        let of_block = |b: usize, h: &mut [u64], start: &mut [u64], length: &mut [u64]| {
+            let streams: Vec<Stream> = (0..length.len())
+                .map(|r| {
+                    stream(step.seed, Purpose::Tour, u64::from(step.epoch) << 24 | (b * BLOCK + r) as u64)
+                })
+                .collect();
+            run_on(rbm, set, table, settings, step, h, start, length, &streams)
+        };
+        let n_blocks = length.len().div_ceil(BLOCK);
+        let (h, start) = (h.words_mut(), start.words_mut());
+        let results: Vec<(Vec<PairBlock>, TourInfo)> = team::share_all(n_blocks, |blocks| {
+            let rows = blocks.start * BLOCK..length.len().min(blocks.end * BLOCK);
+            let words = rows.start * n_words..rows.end * n_words;
+            let h = h[words.clone()].par_chunks_mut(BLOCK * n_words);
+            let start = start[words].par_chunks_mut(BLOCK * n_words);
+            let running = h.zip(start).zip(length[rows].par_chunks_mut(BLOCK)).enumerate();
+            running.map(|(k, ((h, start), length))| of_block(blocks.start + k, h, start, length)).collect()
+        });
+        team::exchange(h, BLOCK * n_words, n_blocks);
+        team::exchange(start, BLOCK * n_words, n_blocks);
+        team::exchange(length, BLOCK, n_blocks);
         let mut blocks = Vec::new();
         let before = (self.info.n_proposed, self.info.n_accepted);
         for (block, info) in results {

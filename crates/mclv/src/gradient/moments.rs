@@ -1,8 +1,9 @@
 //! Add up the moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs, and centre their difference.
 
 use crate::model::Offsets;
+use crate::team;
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer, column_sums};
+use mclv_kernels::layer::{Columns, Scratch, States, ThreadScratch, accumulate_outer, column_sums};
 use mclv_kernels::tiles::{Segment, TILE_UNITS, Tiles};
 use mclv_kernels::update::{add_scaled, centre, dot};
 use rayon::prelude::*;
@@ -39,6 +40,7 @@ pub(crate) struct PairBlock {
     h_sums: Vec<f32>,
     total_weight: f64,
 }
+team::parcel!(PairBlock { v, h, v_sums, h_sums, total_weight });
 
 impl PairBlock {
     /// Pairs of weight 1.
@@ -151,19 +153,46 @@ impl Moments {
         let (waiting, cleared) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.cleared));
         let parallel = self.w.as_slice().len() >= MIN_PARALLEL;
         let n_tiles = self.a.len().div_ceil(TILE_UNITS);
-        let work = |scratch: &mut Scratch, ((w, b), beside): ((&mut [Segment<'_>], &mut [f32]), C)| {
+        let sum = |scratch: &mut Scratch, w: &mut [Segment<'_>], b: &mut [f32]| {
             if cleared {
                 w.iter_mut().for_each(Segment::clear);
             }
             for (block, scale) in &waiting {
                 accumulate_outer(Isa::best(), &block.v, &block.h, *scale, scratch, w);
             }
-            let correction = centring.as_ref().map(|centring| centring.piece(w, b));
+            centring.as_ref().map(|centring| centring.piece(w, b))
+        };
+        let work = |scratch: &mut Scratch, ((w, b), beside): ((&mut [Segment<'_>], &mut [f32]), C)| {
+            let correction = sum(scratch, w, b);
             visit(w, b, beside);
             correction
         };
         let mut segments = self.w.row_blocks_mut(TILE_UNITS);
-        let corrections: Vec<_> = if parallel {
+        let corrections: Vec<_> = if team::size() > 1 {
+            // Ranks share the sums; all of them make the step.
+            let pieces: Vec<_> = segments.chunks_mut(n_tiles).zip(self.b.chunks_mut(TILE_UNITS)).collect();
+            let mut pieces: Vec<_> = pieces.into_iter().zip(beside).collect();
+            let sums = team::share_all(pieces.len(), |mine| {
+                let sum =
+                    |scratch: &mut ThreadScratch, ((w, b), _): &mut ((&mut [Segment<'_>], &mut [f32]), C)| {
+                        let correction = sum(scratch, w, b);
+                        let w: Vec<f32> = w.iter().flat_map(|segment| segment.as_slice()).copied().collect();
+                        (w, (b.to_vec(), correction))
+                    };
+                pieces[mine].par_iter_mut().map_init(Scratch::of_thread, sum).collect()
+            });
+            let step = |(((w, b), beside), (of_w, (of_b, correction))): (_, (Vec<f32>, (Vec<f32>, _)))| {
+                let (w, b): (&mut [Segment<'_>], &mut [f32]) = (w, b);
+                let mut of_w = of_w.as_slice();
+                for to in w.iter_mut().map(Segment::as_mut_slice) {
+                    to.copy_from_slice(of_w.split_off(..to.len()).expect("as many weights as were sent"));
+                }
+                b.copy_from_slice(&of_b);
+                visit(w, b, beside);
+                correction
+            };
+            pieces.into_par_iter().zip(sums).map(step).collect()
+        } else if parallel {
             let pieces = segments.par_chunks_mut(n_tiles).zip(self.b.par_chunks_mut(TILE_UNITS));
             pieces.zip(beside).map_init(Scratch::of_thread, |scratch, piece| work(scratch, piece)).collect()
         } else {

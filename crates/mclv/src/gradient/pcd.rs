@@ -8,8 +8,9 @@ use super::{Moments, NegativePhase, PairBlock, PhaseState, Update, VisibleChain,
 use crate::bits::BitRows;
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
-use mclv_kernels::layer::Scratch;
+use mclv_kernels::layer::{Scratch, ThreadScratch};
 use rayon::prelude::*;
 
 pub(super) struct Pcd {
@@ -49,21 +50,26 @@ impl NegativePhase for Pcd {
         }
         let Update { rbm, step, .. } = *update;
         let (k, visible, n_words) = (self.k, self.visible, self.h.n_words());
-        let n_blocks = update.n_blocks();
-        // A block of rows goes with a block of chains, as far as there are both: equal work for all threads.
-        let mut work: Vec<Option<&mut [u64]>> =
-            self.h.words_mut().chunks_mut(BLOCK * n_words).map(Some).collect();
-        work.resize_with(work.len().max(n_blocks), || None);
-        let both = work.into_par_iter().enumerate().map_init(Scratch::of_thread, |scratch, (b, h)| {
-            let positive = (b < n_blocks).then(|| update.positive(b, scratch));
+        let (n_rows, n_chains) = (update.n_blocks(), self.h.n_rows().div_ceil(BLOCK));
+        let of_block = |scratch: &mut ThreadScratch, (b, h): (usize, Option<&mut [u64]>)| {
+            let positive = (b < n_rows).then(|| update.positive(b, scratch));
             let negative = h.map(|h| {
                 let draws = |r: usize, t: u32| step.chain_draws(k, b * BLOCK + r, t);
                 let (v, means) = chain::advance(rbm, h, k, visible, h.len() / n_words, scratch, draws);
                 PairBlock::new(v.states(), rbm.n_visible(), means)
             });
             (positive, negative)
+        };
+        // A block of rows goes with a block of chains, as far as there are both: equal work for all.
+        let n_blocks = n_rows.max(n_chains);
+        let h = self.h.words_mut();
+        let both = team::share_all(n_blocks, |blocks| {
+            let chunks = h.chunks_mut(BLOCK * n_words).map(Some).chain(std::iter::repeat_with(|| None));
+            let work: Vec<_> = (0..blocks.end).zip(chunks).skip(blocks.start).collect();
+            work.into_par_iter().map_init(Scratch::of_thread, of_block).collect()
         });
-        let (positive, negative): (Vec<_>, Vec<_>) = both.unzip();
+        team::exchange(h, BLOCK * n_words, n_blocks);
+        let (positive, negative): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         moments.add(negative.into_iter().flatten(), (-1.0 / self.h.n_rows() as f64) as f32);
         Ok(Some(positive.into_iter().flatten().collect()))
     }

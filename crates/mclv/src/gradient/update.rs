@@ -7,6 +7,7 @@ use crate::data::Rows;
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::{Draws, Purpose, stream};
+use crate::team;
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, means, sample};
 use mclv_kernels::tiles::Tiles;
@@ -90,8 +91,12 @@ impl Update<'_> {
 
     /// The whole positive phase.
     pub(super) fn all_positive(&self) -> Vec<PairBlock> {
-        let blocks = (0..self.n_blocks()).into_par_iter();
-        blocks.map_init(Scratch::of_thread, |scratch, b| self.positive(b, scratch)).collect()
+        team::share_all(self.n_blocks(), |blocks| {
+            blocks
+                .into_par_iter()
+                .map_init(Scratch::of_thread, |scratch, b| self.positive(b, scratch))
+                .collect()
+        })
     }
 
     fn visible(&self, b: usize) -> Visible {

@@ -3,6 +3,7 @@
 use super::Rbm;
 use crate::Result;
 use crate::data::Rows;
+use crate::team;
 use mclv_kernels::Isa;
 use mclv_kernels::math::softplus_sum;
 use rayon::prelude::*;
@@ -60,7 +61,7 @@ impl Rbm {
             }
             sum
         };
-        Ok((0..v.n_rows()).into_par_iter().map_init(Default::default, row).collect())
+        Ok(team::share_all(v.n_rows(), |rows| rows.into_par_iter().map_init(Default::default, row).collect()))
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::bits::{self, BitRows};
 use crate::data::{RealRows, Rows};
 use crate::rng::Draws;
+use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{self, Affine, Scratch, States};
@@ -142,7 +143,7 @@ impl Rbm {
     pub fn free_energy(&self, v: &Rows) -> Result<Vec<f64>> {
         self.check_width(v.n_columns())?;
         let mut out = vec![0.0; v.n_rows()];
-        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::of_thread, |scratch, (block, out)| {
+        fill_blocks(&mut out, BLOCK, |scratch, block, out| {
             let rows = v.block(block * BLOCK, out.len());
             layer::log_weights(Isa::best(), &self.up, &self.visible_bias, rows.states(), scratch, out);
             out.iter_mut().for_each(|f| *f = -*f);
@@ -272,7 +273,7 @@ impl Rbm {
         let mut out = vec![0.0; h.n_rows()];
         // Large blocks: each makes tables first.
         const BLOCK: usize = 1024;
-        out.par_chunks_mut(BLOCK).enumerate().for_each_init(Scratch::of_thread, |scratch, (block, out)| {
+        fill_blocks(&mut out, BLOCK, |scratch, block, out| {
             let states = States::Bits(h.rows(block * BLOCK, out.len()));
             layer::quick_log_weights(Isa::best(), &self.down, &self.hidden_bias, states, scratch, out);
         });
@@ -325,34 +326,39 @@ fn float_rows(
 ) -> RealRows {
     let n_out = affine.n_out();
     let mut values = vec![0.0; rows.n_rows() * n_out];
-    values.par_chunks_mut(BLOCK * n_out).enumerate().for_each_init(
-        Scratch::of_thread,
-        |scratch, (block, values)| {
-            let n_rows = values.len() / n_out;
-            let mut out = Tiles::zeros(n_rows, n_out);
-            kernel(Isa::best(), affine, rows.block(block * BLOCK, n_rows).states(), scratch, &mut out);
-            for (r, row) in values.chunks_exact_mut(n_out).enumerate() {
-                row.iter_mut().zip(out.row(r)).for_each(|(to, x)| *to = x);
-            }
-        },
-    );
+    fill_blocks(&mut values, BLOCK * n_out, |scratch, block, values| {
+        let n_rows = values.len() / n_out;
+        let mut out = Tiles::zeros(n_rows, n_out);
+        kernel(Isa::best(), affine, rows.block(block * BLOCK, n_rows).states(), scratch, &mut out);
+        for (r, row) in values.chunks_exact_mut(n_out).enumerate() {
+            row.iter_mut().zip(out.row(r)).for_each(|(to, x)| *to = x);
+        }
+    });
     RealRows::new(n_out, values)
 }
 
 fn sample_rows(affine: &Affine, rows: &Rows, draws: impl Fn(usize) -> Draws + Sync) -> BitRows {
     let mut bits = BitRows::zeros(rows.n_rows(), affine.n_out());
     let n_words = bits.n_words();
-    bits.words_mut().par_chunks_mut(BLOCK * n_words).enumerate().for_each_init(
-        || (Scratch::of_thread(), Vec::with_capacity(BLOCK)),
-        |(scratch, block_draws), (block, words)| {
-            let (first, n_rows) = (block * BLOCK, words.len() / n_words);
-            block_draws.clear();
-            block_draws.extend((first..first + n_rows).map(&draws));
-            let rows = rows.block(first, n_rows);
-            layer::sample(Isa::best(), affine, rows.states(), block_draws, scratch, words, None);
-        },
-    );
+    fill_blocks(bits.words_mut(), BLOCK * n_words, |scratch, block, words| {
+        let (first, n_rows) = (block * BLOCK, words.len() / n_words);
+        let draws: Vec<Draws> = (first..first + n_rows).map(&draws).collect();
+        let rows = rows.block(first, n_rows);
+        layer::sample(Isa::best(), affine, rows.states(), &draws, scratch, words, None);
+    });
     bits
+}
+
+/// Fill blocks of a fixed size, each by one thread of one rank.
+fn fill_blocks<T: team::Parcel + Copy + Send>(
+    out: &mut [T],
+    block: usize,
+    work: impl Fn(&mut Scratch, usize, &mut [T]) + Sync,
+) {
+    team::fill(out, block, |first, out| {
+        let blocks = out.par_chunks_mut(block).enumerate();
+        blocks.for_each_init(Scratch::of_thread, |scratch, (k, out)| work(scratch, first + k, out));
+    });
 }
 
 #[cfg(test)]

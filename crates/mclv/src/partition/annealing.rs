@@ -4,8 +4,10 @@ use super::path::{Path, Replicas};
 use crate::bits::BitRows;
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
 use rayon::prelude::*;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chains per unit of parallel work. Fixed, though no result depends on it.
@@ -38,37 +40,36 @@ pub(super) fn anneal(
         Begin::States(v) => v.n_rows(),
     };
     let done = AtomicU64::new(0);
-    let total = (n_chains * (betas.len() - 1)) as u64;
-    let blocks: Vec<Vec<f64>> = (0..n_chains.div_ceil(BLOCK))
-        .into_par_iter()
-        .map(|block| {
-            let chains = block * BLOCK..n_chains.min((block + 1) * BLOCK);
-            let n = chains.len();
-            let streams = chains.clone().map(|chain| stream(seed, purpose, chain as u64)).collect();
-            let mut replicas = match begin {
-                Begin::Base(_) => Replicas::from_base(path, streams),
-                Begin::States(v) => Replicas::from_states(path, streams, v.rows(chains.start, n)),
-            };
-            let mut log_w = vec![0.0; n];
-            let mut unreported = 0;
-            for (t, pair) in (0..).zip(betas.windows(2)) {
-                if t > 0 {
-                    replicas.step(|_| pair[0], t);
-                }
-                for (r, log_w) in log_w.iter_mut().enumerate() {
-                    *log_w += replicas.log_weight(r, pair[1]) - replicas.log_weight(r, pair[0]);
-                }
-                unreported += n as u64;
-                if unreported == STEPS_PER_ROUND * n as u64 || t as usize == betas.len() - 2 {
-                    progress.report(done.fetch_add(unreported, Ordering::Relaxed) + unreported, total);
-                    unreported = 0;
-                    if progress.cancelled() {
-                        return Err(Error::Cancelled);
-                    }
+    // Of this rank's share.
+    let total = (n_chains * (betas.len() - 1) / team::size()) as u64;
+    let of_block = |block: usize| {
+        let chains = block * BLOCK..n_chains.min((block + 1) * BLOCK);
+        let n = chains.len();
+        let streams = chains.clone().map(|chain| stream(seed, purpose, chain as u64)).collect();
+        let mut replicas = match begin {
+            Begin::Base(_) => Replicas::from_base(path, streams),
+            Begin::States(v) => Replicas::from_states(path, streams, v.rows(chains.start, n)),
+        };
+        let mut log_w = vec![0.0; n];
+        let mut unreported = 0;
+        for (t, pair) in (0..).zip(betas.windows(2)) {
+            if t > 0 {
+                replicas.step(|_| pair[0], t);
+            }
+            for (r, log_w) in log_w.iter_mut().enumerate() {
+                *log_w += replicas.log_weight(r, pair[1]) - replicas.log_weight(r, pair[0]);
+            }
+            unreported += n as u64;
+            if unreported == STEPS_PER_ROUND * n as u64 || t as usize == betas.len() - 2 {
+                progress.report(done.fetch_add(unreported, Ordering::Relaxed) + unreported, total);
+                unreported = 0;
+                if progress.cancelled() {
+                    return Err(Error::Cancelled);
                 }
             }
-            Ok(log_w)
-        })
-        .collect::<Result<_>>()?;
-    Ok(blocks.concat())
+        }
+        Ok(log_w)
+    };
+    let work = |blocks: Range<usize>| blocks.into_par_iter().map(of_block).collect();
+    Ok(team::share(n_chains.div_ceil(BLOCK), work)?.concat())
 }

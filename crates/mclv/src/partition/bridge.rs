@@ -10,6 +10,7 @@ use crate::mixing::Mixing;
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -163,6 +164,7 @@ struct Ladder {
     /// Of each pair, swaps accepted and tried.
     swaps: Vec<(u32, u32)>,
 }
+team::parcel!(Ladder { up, down, swaps });
 
 fn run_ladders(
     path: &Path,
@@ -181,50 +183,48 @@ fn run_ladders(
         });
     }
     let done = AtomicU64::new(0);
-    let total = (settings.n_ladders * n_steps) as u64;
-    (0..settings.n_ladders)
-        .into_par_iter()
-        .map(|ladder| {
-            let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
-            let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
-            let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
-            let mut replicas = Replicas::from_base(path, streams);
-            let empty = || (0..n_pairs).map(|_| Vec::with_capacity(settings.n_steps)).collect();
-            let mut record = Ladder { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
-            for t in 1..=n_steps {
-                replicas.step(|k| betas[k], t as u32);
-                for k in 0..n_pairs {
-                    let up = replicas.log_weight(k, betas[k]) - replicas.log_weight(k, betas[k + 1]);
-                    let down =
-                        replicas.log_weight(k + 1, betas[k + 1]) - replicas.log_weight(k + 1, betas[k]);
-                    if t > settings.burn_in {
-                        record.up[k].push(up);
-                        record.down[k].push(down);
-                    }
-                    // Pairs take turns, so that no state is asked for twice.
-                    if k % 2 == t % 2 {
-                        let u = (f64::from(swaps.at(t as u32).block(k as u32)[0]) + 0.5) / 4_294_967_296.0;
-                        let accepted = u.ln() < -up - down;
-                        if accepted {
-                            replicas.swap(k, k + 1);
-                        }
-                        if t > settings.burn_in {
-                            record.swaps[k].0 += u32::from(accepted);
-                            record.swaps[k].1 += 1;
-                        }
-                    }
+    // Of this rank's share.
+    let total = (settings.n_ladders * n_steps / team::size()) as u64;
+    let of_ladder = |ladder: usize| {
+        let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
+        let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
+        let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
+        let mut replicas = Replicas::from_base(path, streams);
+        let empty = || (0..n_pairs).map(|_| Vec::with_capacity(settings.n_steps)).collect();
+        let mut record = Ladder { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
+        for t in 1..=n_steps {
+            replicas.step(|k| betas[k], t as u32);
+            for k in 0..n_pairs {
+                let up = replicas.log_weight(k, betas[k]) - replicas.log_weight(k, betas[k + 1]);
+                let down = replicas.log_weight(k + 1, betas[k + 1]) - replicas.log_weight(k + 1, betas[k]);
+                if t > settings.burn_in {
+                    record.up[k].push(up);
+                    record.down[k].push(down);
                 }
-                if t.is_multiple_of(STEPS_PER_ROUND) || t == n_steps {
-                    let n = (t - 1) % STEPS_PER_ROUND + 1;
-                    progress.report(done.fetch_add(n as u64, Ordering::Relaxed) + n as u64, total);
-                    if progress.cancelled() {
-                        return Err(Error::Cancelled);
+                // Pairs take turns, so that no state is asked for twice.
+                if k % 2 == t % 2 {
+                    let u = (f64::from(swaps.at(t as u32).block(k as u32)[0]) + 0.5) / 4_294_967_296.0;
+                    let accepted = u.ln() < -up - down;
+                    if accepted {
+                        replicas.swap(k, k + 1);
+                    }
+                    if t > settings.burn_in {
+                        record.swaps[k].0 += u32::from(accepted);
+                        record.swaps[k].1 += 1;
                     }
                 }
             }
-            Ok(record)
-        })
-        .collect()
+            if t.is_multiple_of(STEPS_PER_ROUND) || t == n_steps {
+                let n = (t - 1) % STEPS_PER_ROUND + 1;
+                progress.report(done.fetch_add(n as u64, Ordering::Relaxed) + n as u64, total);
+                if progress.cancelled() {
+                    return Err(Error::Cancelled);
+                }
+            }
+        }
+        Ok(record)
+    };
+    team::share(settings.n_ladders, |ladders| ladders.into_par_iter().map(of_ladder).collect())
 }
 
 /// `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences between ladders.

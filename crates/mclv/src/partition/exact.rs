@@ -3,12 +3,14 @@
 use super::{Guarantee, LogZ};
 use crate::model::Rbm;
 use crate::progress::Progress;
+use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::enumerate::{Enumeration, Scaled, Scratch, run_task};
 use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Add;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -99,24 +101,23 @@ pub(crate) fn sum_tasks(
     mut take: impl FnMut(Vec<Scaled>),
 ) -> Result<()> {
     let (n_tasks, per_task) = (plan.n_tasks(), plan.states_per_task());
-    let done = AtomicU64::new(0);
+    // Ranks that share the work are taken to be equally fast.
+    let (done, at_once) = (AtomicU64::new(0), team::size() as u64);
     for first in (0..n_tasks).step_by(TASKS_PER_ROUND as usize) {
         let in_round = TASKS_PER_ROUND.min(n_tasks - first) as usize;
-        let sums = (0..in_round)
-            .into_par_iter()
-            .map_init(Scratch::default, |scratch, k| {
-                if progress.cancelled() {
-                    return Err(Error::Cancelled);
-                }
-                let sum = run_task(Isa::best(), plan, first + k as u64, scratch);
-                let done = done.fetch_add(1, Ordering::Relaxed) + 1;
-                if done.is_multiple_of(64) {
-                    progress.report(done * per_task, n_tasks * per_task);
-                }
-                Ok(sum)
-            })
-            .collect::<Result<_>>()?;
-        take(sums);
+        let task = |scratch: &mut Scratch, k: usize| {
+            if progress.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            let sum = run_task(Isa::best(), plan, first + k as u64, scratch);
+            let done = done.fetch_add(1, Ordering::Relaxed) + 1;
+            if done.is_multiple_of(64) {
+                progress.report((done * at_once).min(n_tasks) * per_task, n_tasks * per_task);
+            }
+            Ok(sum)
+        };
+        let work = |tasks: Range<usize>| tasks.into_par_iter().map_init(Scratch::default, task).collect();
+        take(team::share(in_round, work)?);
     }
     progress.report(n_tasks * per_task, n_tasks * per_task);
     Ok(())
@@ -145,12 +146,13 @@ fn estimate_seconds(plan: &Enumeration, isa: Isa) -> f64 {
     let mut n = 0;
     while n < 3 || (n < 1000 && begun.elapsed().as_millis() < 2) {
         if n == plan.n_tasks() {
-            return 0.0;
+            return team::of_first(0.0);
         }
         run_task(isa, plan, n, &mut scratch);
         n += 1;
     }
-    begun.elapsed().as_secs_f64() / n as f64 * plan.n_tasks() as f64 / rayon::current_num_threads() as f64
+    let seconds = begun.elapsed().as_secs_f64() / n as f64 * plan.n_tasks() as f64;
+    team::of_first(seconds / (rayon::current_num_threads() * team::size()) as f64)
 }
 
 #[cfg(test)]

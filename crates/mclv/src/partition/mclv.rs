@@ -5,6 +5,7 @@ use super::{Guarantee, LogZ};
 use crate::gradient::VisibleChain;
 use crate::model::Rbm;
 use crate::progress::{Progress, Silent};
+use crate::team;
 use crate::tour::{StartedFrom, StoppingSet, TourEngine, TourSettings, Tours};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -103,7 +104,7 @@ pub fn mclv(rbm: &Rbm, set: &StoppingSet, settings: &MclvSettings, progress: &dy
             let pilot = Pilot::run(&engine, &limits, target, MAIN + 1)?;
             pilot_steps = pilot.n_steps;
             limits.max_steps = limits.max_steps.map(|n| n.saturating_sub(pilot_steps));
-            limits.max_seconds = limits.max_seconds.map(|s| s - begun.elapsed().as_secs_f64());
+            limits.max_seconds = limits.max_seconds.map(|s| s - seconds_since(begun));
             pilot.n_tours_within(limits.max_steps, limits.max_seconds)
         }
     };
@@ -265,6 +266,11 @@ impl MclvSettings {
     }
 }
 
+/// By the clock of the first rank, since budgets are counted by it.
+fn seconds_since(begun: Instant) -> f64 {
+    team::of_first(begun.elapsed().as_secs_f64())
+}
+
 /// What tours that do not count say of those that will.
 pub(super) struct Pilot {
     /// Tours that the target asks for.
@@ -297,7 +303,7 @@ impl Pilot {
             let settings = TourSettings {
                 n_tours,
                 max_steps: left.map(|n| n.max(n_tours as u64)),
-                max_seconds: limits.max_seconds.map(|s| (s / 4.0 - begun.elapsed().as_secs_f64()).max(1e-3)),
+                max_seconds: limits.max_seconds.map(|s| (s / 4.0 - seconds_since(begun)).max(1e-3)),
                 occasion,
                 ..limits.clone()
             };
@@ -308,11 +314,11 @@ impl Pilot {
             let relative = mean.std_err / mean.value;
             let is_seen = n_carriers(&lengths) >= PILOT_CARRIERS || relative == 0.0;
             let is_spent = budget.is_some_and(|n| n_steps >= n)
-                || limits.max_seconds.is_some_and(|s| begun.elapsed().as_secs_f64() >= s / 4.0);
+                || limits.max_seconds.is_some_and(|s| seconds_since(begun) >= s / 4.0);
             if is_seen || is_spent || n_tours >= MAX_PILOT_TOURS {
                 let wanted = (relative / target).powi(2) * n_tours as f64;
                 let n_tours = (wanted.min(f64::from(u32::MAX - 1)).ceil() as usize).max(PILOT_TOURS);
-                let seconds = begun.elapsed().as_secs_f64();
+                let seconds = seconds_since(begun);
                 let completion = tours.n_complete() as f64 / tours.n_tours() as f64;
                 return Ok(Self { n_tours, mean_length: mean.value, completion, n_steps, seconds });
             }

@@ -3,9 +3,11 @@
 use super::path::{Path, Replicas};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
+use std::ops::Range;
 
 /// How inverse temperatures lie between 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -65,28 +67,27 @@ impl Pilot {
     /// Anneal along `n` temperatures and watch how much the slopes of the log weights differ between chains.
     pub(super) fn run(path: &Path, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
         let betas: Vec<f64> = (0..=n).map(|t| logistic(t as f64 / n as f64)).collect();
-        let slopes: Vec<Vec<f64>> = (0..PILOT_CHAINS / BLOCK)
-            .into_par_iter()
-            .flat_map_iter(|block| {
-                let chains = block * BLOCK..(block + 1) * BLOCK;
-                let streams = chains.map(|chain| stream(seed, Purpose::Pilot, chain as u64)).collect();
-                let mut replicas = Replicas::from_base(path, streams);
-                let mut slopes = vec![Vec::new(); BLOCK];
-                for (t, &beta) in (0..).zip(&betas) {
-                    if progress.cancelled() {
-                        break;
-                    }
-                    if t > 0 {
-                        replicas.step(|_| beta, t);
-                    }
-                    for (r, slopes) in slopes.iter_mut().enumerate() {
-                        slopes.push(replicas.slope(r, beta));
-                    }
+        let of_block = |block: usize| {
+            let chains = block * BLOCK..(block + 1) * BLOCK;
+            let streams = chains.map(|chain| stream(seed, Purpose::Pilot, chain as u64)).collect();
+            let mut replicas = Replicas::from_base(path, streams);
+            let mut slopes = vec![Vec::new(); BLOCK];
+            for (t, &beta) in (0..).zip(&betas) {
+                if progress.cancelled() {
+                    break;
                 }
-                slopes
-            })
-            .collect();
-        if progress.cancelled() {
+                if t > 0 {
+                    replicas.step(|_| beta, t);
+                }
+                for (r, slopes) in slopes.iter_mut().enumerate() {
+                    slopes.push(replicas.slope(r, beta));
+                }
+            }
+            slopes
+        };
+        let work = |blocks: Range<usize>| blocks.into_par_iter().flat_map_iter(of_block).collect();
+        let slopes: Vec<Vec<f64>> = team::share_all(PILOT_CHAINS / BLOCK, work);
+        if team::any(progress.cancelled()) {
             return Err(Error::Cancelled);
         }
         let sd: Vec<f64> = (0..=n).map(|t| standard_deviation(slopes.iter().map(|s| s[t]))).collect();

@@ -8,9 +8,10 @@ use crate::model::Rbm;
 use crate::numpy::{to_npy, to_npz};
 use crate::progress::Progress;
 use crate::rng::{Draws, Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{self, Scratch, States};
+use mclv_kernels::layer::{self, Scratch, States, ThreadScratch};
 use mclv_kernels::tiles::Tiles;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -144,21 +145,21 @@ pub fn sample(
     let mut v = BitRows::zeros(n_samples, n_visible);
     let n_words = v.n_words();
     let done = AtomicU64::new(0);
-    let total = n_samples as u64 * u64::from(settings.burn_in);
-    let blocks: Vec<Finished> = v
-        .words_mut()
-        .par_chunks_mut(BLOCK * n_words)
-        .enumerate()
-        .map_init(Scratch::of_thread, |scratch, (b, v)| {
-            let n_rows = v.len() / n_words;
-            let block = Block { rbm, first: b * BLOCK, n_rows, seed: settings.seed, given };
-            block.run(v, start, settings, scratch, |n_steps| {
-                let n = u64::from(n_steps) * n_rows as u64;
-                progress.report(done.fetch_add(n, Ordering::Relaxed) + n, total);
-                progress.cancelled()
-            })
+    // Of this rank's share.
+    let total = n_samples as u64 * u64::from(settings.burn_in) / team::size() as u64;
+    let of_block = |scratch: &mut ThreadScratch, (b, v): (usize, &mut [u64])| {
+        let n_rows = v.len() / n_words;
+        let block = Block { rbm, first: b * BLOCK, n_rows, seed: settings.seed, given };
+        block.run(v, start, settings, scratch, |n_steps| {
+            let n = u64::from(n_steps) * n_rows as u64;
+            progress.report(done.fetch_add(n, Ordering::Relaxed) + n, total);
+            progress.cancelled()
         })
-        .collect::<Result<_>>()?;
+    };
+    let blocks = team::share_changes(v.words_mut(), BLOCK * n_words, |first, words| {
+        let blocks = words.par_chunks_mut(BLOCK * n_words).enumerate().map(|(k, v)| (first + k, v));
+        blocks.map_init(Scratch::of_thread, of_block).collect()
+    })?;
     let mixing = judge(&blocks[0].energies, n_samples.min(BLOCK), settings.burn_in, given.is_some());
     let means = settings.means.then(|| {
         let blocks: Vec<Vec<f32>> = blocks.into_iter().map(|block| block.means).collect();
@@ -217,6 +218,7 @@ struct Finished {
     /// `−F(v)` of all chains, again and again, if this is the first block.
     energies: Vec<f64>,
 }
+team::parcel!(Finished { means, energies });
 
 /// Some chains that are advanced together.
 struct Block<'a> {

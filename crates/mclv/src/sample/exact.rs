@@ -6,6 +6,7 @@ use crate::model::Rbm;
 use crate::partition::{ExactSettings, prepare, smaller_layer_hidden, sum_tasks};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::tour::StartTable;
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -57,19 +58,18 @@ pub fn exact(
         (0..n_samples).map(|sample| (groups.draw(random(sample).at(0)), sample)).collect();
     drawn.sort_unstable();
     let by_group: Vec<&[(usize, usize)]> = drawn.chunk_by(|x, y| x.0 == y.0).collect();
-    let of_groups: Vec<Vec<(usize, u64)>> = by_group
-        .into_par_iter()
-        .map(|samples| {
-            if progress.cancelled() {
-                return Err(Error::Cancelled);
-            }
-            let first = samples[0].0 as u64 * plan.states_per_task();
-            let states = BitRows::from_words(n_hidden, (first..first + plan.states_per_task()).collect());
-            let energies = of_hidden.free_energy(&Rows::Bits(states))?;
-            let table = StartTable::from_log_weights(energies.into_iter().map(|f| -f).collect());
-            Ok(samples.iter().map(|&(_, s)| (s, first + table.draw(random(s).at(1)) as u64)).collect())
-        })
-        .collect::<Result<_>>()?;
+    let of_group = |samples: &&[(usize, usize)]| {
+        if progress.cancelled() {
+            return Err(Error::Cancelled);
+        }
+        let first = samples[0].0 as u64 * plan.states_per_task();
+        let states = BitRows::from_words(n_hidden, (first..first + plan.states_per_task()).collect());
+        let energies = of_hidden.free_energy(&Rows::Bits(states))?;
+        let table = StartTable::from_log_weights(energies.into_iter().map(|f| -f).collect());
+        Ok(samples.iter().map(|&(_, s)| (s, first + table.draw(random(s).at(1)) as u64)).collect())
+    };
+    let of_groups: Vec<Vec<(usize, u64)>> =
+        team::share(by_group.len(), |groups| by_group[groups].par_iter().map(of_group).collect())?;
     let mut states = vec![0; n_samples];
     of_groups.into_iter().flatten().for_each(|(sample, state)| states[sample] = state);
     let states = BitRows::from_words(n_hidden, states);

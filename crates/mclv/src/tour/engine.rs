@@ -16,6 +16,7 @@ use crate::gradient::VisibleChain;
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::{Draws, Purpose, Stream, stream};
+use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, States, means, sample};
@@ -271,21 +272,23 @@ impl<'a> TourEngine<'a> {
             let allowed = (left / open.len().max(1) as u64).min(u64::from(MAX_LENGTH)) as u32;
             let limit =
                 made.saturating_mul(2).max(FIRST_ROUND).min(longest).min(made.saturating_add(allowed));
-            if open.is_empty() || limit == made || round.is_late() {
+            if open.is_empty() || limit == made || round.is_over() {
                 break;
             }
-            // Results are the tours' own, so the size of the pieces is free: full batches for all threads, then more of them.
-            let n_threads = rayon::current_num_threads();
-            let batch = open.len().div_ceil(n_threads).min(BATCH);
-            let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
-            let pieces: Vec<Piece> = open
-                .par_chunks(piece)
-                .zip(h.par_chunks(piece * n_words))
-                .map(|(open, h)| round.advance(open, h, made, limit))
-                .collect::<Result<_>>()?;
+            let pieces: Vec<Piece> = team::share(open.len(), |tours| {
+                let (open, h) = (&open[tours.clone()], &h[tours.start * n_words..tours.end * n_words]);
+                // Results are the tours' own, so the size of the pieces is free: full batches for all threads, then more of them.
+                let n_threads = rayon::current_num_threads();
+                let batch = open.len().div_ceil(n_threads).clamp(1, BATCH);
+                let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
+                let pieces = open.par_chunks(piece).zip(h.par_chunks(piece * n_words));
+                pieces.map(|(open, h)| round.advance(open, h, made, limit)).collect()
+            })?;
             let mut still = Vec::new();
             h.clear();
-            for (open, piece) in open.chunks(piece).zip(&pieces) {
+            let mut rest = open.as_slice();
+            for piece in &pieces {
+                let open = rest.split_off(..piece.tours.len()).expect("a tour for each that was open");
                 n_steps += piece.n_steps;
                 h.extend_from_slice(&piece.h);
                 for (k, (&t, tour)) in open.iter().zip(&piece.tours).enumerate() {
@@ -336,6 +339,7 @@ struct Piece {
     sums: Vec<f64>,
     n_steps: u64,
 }
+team::parcel!(Piece { tours, h, sums, n_steps });
 
 /// A place in the batch.
 #[derive(Clone, Copy)]
@@ -348,6 +352,11 @@ struct Slot {
 }
 
 impl Round<'_> {
+    /// Whether all ranks stop here because one is late.
+    fn is_over(&self) -> bool {
+        self.deadline.is_some() && team::any(self.is_late())
+    }
+
     fn is_late(&self) -> bool {
         self.deadline.is_some_and(|d| Instant::now() >= d)
     }

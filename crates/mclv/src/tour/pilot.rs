@@ -4,6 +4,7 @@ use super::StoppingSet;
 use crate::bits::{BitRows, words_for};
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, States, sample};
@@ -86,32 +87,33 @@ impl StoppingSet {
                 }
             }
         }
-        let visited: Vec<Vec<u64>> = h
-            .words_mut()
-            .par_chunks_mut(BLOCK * n_words)
-            .enumerate()
-            .map(|(block, h)| {
-                let n = h.len() / n_words;
-                let mut v = vec![0; n * words_for(rbm.n_visible())];
-                let mut visited = Vec::with_capacity(n_steps as usize * h.len());
-                let (mut draws, mut scratch) = (Vec::with_capacity(n), Scratch::of_thread());
-                for t in 0..burn_in + n_steps {
-                    let at = |r: usize, half: u32| {
-                        stream(seed, Purpose::Pilot, (block * BLOCK + r) as u64).at(2 * t + half)
-                    };
-                    draws.clear();
-                    draws.extend((0..n).map(|r| at(r, 0)));
-                    sample(Isa::best(), rbm.down(), States::Bits(h), &draws, &mut scratch, &mut v, None);
-                    draws.clear();
-                    draws.extend((0..n).map(|r| at(r, 1)));
-                    sample(Isa::best(), rbm.up(), States::Bits(&v), &draws, &mut scratch, h, None);
-                    if t >= burn_in {
-                        visited.extend_from_slice(h);
-                    }
+        let of_block = |(block, h): (usize, &mut [u64])| {
+            let n = h.len() / n_words;
+            let mut v = vec![0; n * words_for(rbm.n_visible())];
+            let mut visited = Vec::with_capacity(n_steps as usize * h.len());
+            let (mut draws, mut scratch) = (Vec::with_capacity(n), Scratch::of_thread());
+            for t in 0..burn_in + n_steps {
+                let at = |r: usize, half: u32| {
+                    stream(seed, Purpose::Pilot, (block * BLOCK + r) as u64).at(2 * t + half)
+                };
+                draws.clear();
+                draws.extend((0..n).map(|r| at(r, 0)));
+                sample(Isa::best(), rbm.down(), States::Bits(h), &draws, &mut scratch, &mut v, None);
+                draws.clear();
+                draws.extend((0..n).map(|r| at(r, 1)));
+                sample(Isa::best(), rbm.up(), States::Bits(&v), &draws, &mut scratch, h, None);
+                if t >= burn_in {
+                    visited.extend_from_slice(h);
                 }
-                visited
-            })
-            .collect();
+            }
+            visited
+        };
+        // Where the chains end is of no use: only what they have visited is exchanged.
+        let visited: Vec<Vec<u64>> = team::share_all(n_chains.div_ceil(BLOCK), |blocks| {
+            let words = blocks.start * BLOCK * n_words..h.words().len().min(blocks.end * BLOCK * n_words);
+            let h = h.words_mut()[words].par_chunks_mut(BLOCK * n_words).enumerate();
+            h.map(|(k, h)| of_block((blocks.start + k, h))).collect()
+        });
         Ok(Self::new(&BitRows::from_words(n_hidden, visited.concat())))
     }
 

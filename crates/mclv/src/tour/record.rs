@@ -1,5 +1,6 @@
 //! Hold what became of tours.
 
+use crate::team;
 use serde::{Deserialize, Serialize};
 
 /// How a tour ended.
@@ -23,6 +24,27 @@ pub struct Tour {
     pub length: u32,
     /// How it ended.
     pub end: End,
+}
+team::parcel!(Tour { start, length, end });
+
+impl team::Parcel for End {
+    fn pack(&self, to: &mut Vec<u8>) {
+        let (kind, row) = match *self {
+            Self::Cut => (0u8, 0),
+            Self::OwnStart => (1, 0),
+            Self::Elsewhere(row) => (2, row),
+        };
+        kind.pack(to);
+        row.pack(to);
+    }
+
+    fn unpack(from: &mut &[u8]) -> Self {
+        match (u8::unpack(from), u32::unpack(from)) {
+            (0, _) => Self::Cut,
+            (1, _) => Self::OwnStart,
+            (_, row) => Self::Elsewhere(row),
+        }
+    }
 }
 
 impl Tour {

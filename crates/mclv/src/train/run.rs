@@ -20,6 +20,7 @@ use crate::data::{self, Binarize, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance, write_atomically};
 use crate::model::Rbm;
 use crate::progress::Progress;
+use crate::team;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::io::Write;
@@ -153,20 +154,25 @@ impl Run {
     /// If the folder holds a run already, or data and settings do not go together.
     pub fn create(folder: &Path, mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
         input.train.check()?;
-        if config_path(folder).exists() {
-            return Err(Error::InvalidSetting {
+        // Of several ranks the first may already have begun to write when others look.
+        team::together(if team::is_first() && config_path(folder).exists() {
+            Err(Error::InvalidSetting {
                 name: "run folder",
                 value: folder.display().to_string(),
                 cure: "it holds a run already: go on with --resume, or choose another folder",
-            });
-        }
+            })
+        } else {
+            Ok(())
+        })?;
         let (train, grey, validation) = load_data(&input, progress)?;
         let weights = load_weights(&input, &train, progress)?;
         input.train = input.train.resolved(train.n_rows());
         input.train.check()?;
         let trainer = Trainer::new(input.train.clone(), &train.rows, weights.train.clone())?;
         let checkpoints = folder.join("checkpoints");
-        std::fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
+        if team::is_first() {
+            std::fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
+        }
         let run = Self {
             folder: folder.into(),
             input,
@@ -194,6 +200,11 @@ impl Run {
     /// # Errors
     /// If the folder holds no run, the run is damaged, or its data or weights are no longer the same.
     pub fn resume(folder: &Path, progress: &dyn Progress) -> Result<Self> {
+        // Nobody goes on, and writes, before all have read.
+        team::together(Self::read(folder, progress))
+    }
+
+    fn read(folder: &Path, progress: &dyn Progress) -> Result<Self> {
         let config = config_path(folder);
         let text = std::fs::read_to_string(&config).map_err(Error::io("read", &config))?;
         let input = RunInput::from_toml(&text, &config)?;
@@ -217,8 +228,10 @@ impl Run {
         }
         trainer.restore(state)?;
         let metrics = folder.join("metrics.jsonl");
-        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&metrics);
-        file.and_then(|f| f.set_len(progressed.metrics_bytes)).map_err(Error::io("write", &metrics))?;
+        if team::is_first() {
+            let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&metrics);
+            file.and_then(|f| f.set_len(progressed.metrics_bytes)).map_err(Error::io("write", &metrics))?;
+        }
         Ok(Self {
             folder: folder.into(),
             input,
@@ -355,6 +368,9 @@ impl Run {
     }
 
     fn write_metrics(&mut self, metrics: &Metrics) -> Result<()> {
+        if !team::is_first() {
+            return Ok(());
+        }
         let path = self.folder.join("metrics.jsonl");
         let line = format!("{}\n", serde_json::to_string(metrics).expect("metrics are plain JSON"));
         let mut file =

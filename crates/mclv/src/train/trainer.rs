@@ -9,8 +9,12 @@ use crate::gradient::{Moments, NegativePhase, PairBlock, PhaseState, Step, TourI
 use crate::model::{Offsets, Rbm};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
+use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::update::Decay;
+
+/// Updates between two questions whether any rank is to stop: each costs an exchange.
+const ASK_EVERY: usize = 16;
 
 /// A model in training. Everything that follows from here follows from the settings and the data.
 ///
@@ -183,7 +187,8 @@ impl Trainer {
     pub fn epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
         // On a worker thread from the start: handing each minibatch to the pool from outside costs more than its work.
         let mut result = Ok(());
-        rayon::scope(|_| result = self.run_epoch(data, progress));
+        let team = team::current();
+        rayon::scope(|_| result = team::with(team, || self.run_epoch(data, progress)));
         result
     }
 
@@ -195,7 +200,8 @@ impl Trainer {
         let total = (self.settings.epochs * n_updates) as u64;
         let mut stepped = false;
         while self.update < n_updates {
-            if progress.cancelled() {
+            let asks = team::size() == 1 || self.update.is_multiple_of(ASK_EVERY);
+            if asks && team::any(progress.cancelled()) {
                 return Err(Error::Cancelled);
             }
             // One with the first update: a stop falls before all of this or after it.

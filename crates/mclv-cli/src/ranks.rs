@@ -1,0 +1,127 @@
+//! The processes that `mpirun` or `srun` has started are one team.
+
+/// What launchers tell the processes that they start: how many those are.
+const LAUNCHERS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
+
+/// How many processes the launcher has started, if there is one.
+fn n_started() -> Option<usize> {
+    LAUNCHERS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
+}
+
+/// Do a command, with the other processes if there are any. It returns its exit code.
+#[cfg(not(feature = "mpi"))]
+pub(crate) fn run(command: impl Fn() -> u8) -> u8 {
+    match n_started() {
+        Some(n) if n > 1 => {
+            // As many times as there are processes, if nobody can say which is the first.
+            eprintln!(
+                "error: started {n} times by an MPI launcher, but built without MPI: each process would do the same. Build with \
+                 `cargo build --release --features mpi` (it needs Open MPI or MPICH, and libclang), or start one process"
+            );
+            crate::FAILURE
+        }
+        _ => command(),
+    }
+}
+
+#[cfg(feature = "mpi")]
+pub(crate) use with_mpi::run;
+
+#[cfg(feature = "mpi")]
+mod with_mpi {
+    use mclv::team::{self, Team};
+    use mpi::Threading;
+    use mpi::collective::CommunicatorCollectives;
+    use mpi::datatype::PartitionMut;
+    use mpi::topology::{Communicator, SimpleCommunicator};
+    use std::sync::Arc;
+
+    /// Bytes that go with the announcement of how many there are.
+    const AT_ONCE: usize = 56;
+    /// MPI counts in 31 bits.
+    const MOST: usize = 1 << 30;
+    /// Do a command, with the other processes if there are any. It returns its exit code.
+    pub(crate) fn run(command: impl Fn() -> u8) -> u8 {
+        if super::n_started().is_none() {
+            return command();
+        }
+        // Training goes on in a thread of the pool: one at a time, but not always the first.
+        let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized) else {
+            eprintln!("error: MPI is running already");
+            return crate::FAILURE;
+        };
+        if threading < Threading::Serialized {
+            eprintln!("error: this MPI cannot be used from several threads (MPI_THREAD_SERIALIZED)");
+            universe.world().abort(crate::FAILURE.into());
+        }
+        let panicked = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            panicked(info);
+            SimpleCommunicator::world().abort(101);
+        }));
+        let world = universe.world();
+        let world = World { rank: world.rank() as usize, size: world.size() as usize };
+        let code = team::enter(Arc::new(world), &command);
+        if code == crate::FAILURE {
+            // Others may be waiting for this one.
+            SimpleCommunicator::world().abort(code.into());
+        }
+        code
+    }
+
+    #[derive(Clone, Copy)]
+    struct World {
+        rank: usize,
+        size: usize,
+    }
+
+    impl Team for World {
+        fn rank(&self) -> usize {
+            self.rank
+        }
+
+        fn size(&self) -> usize {
+            self.size
+        }
+
+        fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+            let world = SimpleCommunicator::world();
+            let mut head = [0; 8 + AT_ONCE];
+            head[..8].copy_from_slice(&(mine.len() as u64).to_ne_bytes());
+            let n = mine.len().min(AT_ONCE);
+            head[8..8 + n].copy_from_slice(&mine[..n]);
+            let mut heads = vec![0; head.len() * self.size];
+            world.all_gather_into(&head[..], &mut heads[..]);
+            let mut lens = Vec::with_capacity(self.size);
+            let mut all = Vec::with_capacity(self.size);
+            for head in heads.chunks_exact(head.len()) {
+                let (len, bytes) = head.split_at(8);
+                let len = u64::from_ne_bytes(len.try_into().expect("8 bytes")) as usize;
+                let mut first = Vec::with_capacity(len);
+                first.extend_from_slice(&bytes[..len.min(AT_ONCE)]);
+                lens.push(len);
+                all.push(first);
+            }
+            let longest = lens.iter().copied().max().unwrap_or(0);
+            let step = MOST / self.size;
+            for first in (AT_ONCE..longest).step_by(step) {
+                let part = |len: usize| len.min(first)..len.min(first + step);
+                let counts: Vec<i32> = lens.iter().map(|&len| part(len).len() as i32).collect();
+                let offsets: Vec<i32> = counts
+                    .iter()
+                    .scan(0, |at, n| {
+                        *at += n;
+                        Some(*at - n)
+                    })
+                    .collect();
+                let mut bytes = vec![0; counts.iter().map(|&n| n as usize).sum()];
+                let mut parts = PartitionMut::new(&mut bytes[..], &counts[..], &offsets[..]);
+                world.all_gather_varcount_into(&mine[part(mine.len())], &mut parts);
+                for ((all, &n), &at) in all.iter_mut().zip(&counts).zip(&offsets) {
+                    all.extend_from_slice(&bytes[at as usize..(at + n) as usize]);
+                }
+            }
+            all
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Ranks as threads: what each computes is what one computes alone.
+
+use super::*;
+use crate::bits::BitRows;
+use crate::data::{RealRows, Rows};
+use crate::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
+use crate::model::tests::random_rbm;
+use crate::partition::{self, AisSettings, BarSettings};
+use crate::progress::Silent;
+use crate::rng::{Purpose, stream};
+use crate::sample::{SampleSettings, Start, sample};
+use crate::tour::{PilotSettings, StoppingSet, TourEngine, TourSettings};
+use crate::train::{Optimizer, TrainSettings, Trainer};
+use crate::{Rbm, Result};
+use std::sync::{Barrier, Mutex};
+
+struct Thread {
+    rank: usize,
+    size: usize,
+    table: Arc<(Mutex<Vec<Vec<u8>>>, Barrier)>,
+}
+
+impl Team for Thread {
+    fn rank(&self) -> usize {
+        self.rank
+    }
+    fn size(&self) -> usize {
+        self.size
+    }
+    fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>> {
+        let (places, barrier) = &*self.table;
+        places.lock().unwrap()[self.rank] = mine.into();
+        barrier.wait();
+        let all = places.lock().unwrap().clone();
+        barrier.wait();
+        all
+    }
+}
+
+/// What each of `size` ranks makes of `work`.
+fn on_ranks<R: Send>(size: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    let table = Arc::new((Mutex::new(vec![Vec::new(); size]), Barrier::new(size)));
+    std::thread::scope(|scope| {
+        let rank = |rank: usize| {
+            let (team, work) = (Thread { rank, size, table: table.clone() }, &work);
+            // A pool of its own: ranks that wait must not hold the threads of others.
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(1 + rank % 2).build().unwrap();
+            scope.spawn(move || pool.install(|| enter(Arc::new(team), || work(rank))))
+        };
+        let ranks: Vec<_> = (0..size).map(rank).collect();
+        ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+    })
+}
+
+/// All ranks, however many, come to what one comes to alone.
+fn check_same<R: Send + PartialEq + std::fmt::Debug>(what: &str, work: impl Fn() -> R + Sync) {
+    let one = work();
+    for size in [1, 2, 3, 5] {
+        for (rank, several) in on_ranks(size, |_| work()).into_iter().enumerate() {
+            assert!(several == one, "{what}: rank {rank} of {size}: {several:?} instead of {one:?}");
+        }
+    }
+}
+
+#[test]
+fn blocks_come_in_order_and_each_is_made_once() {
+    for (size, n) in [(1, 3), (2, 0), (2, 7), (3, 2), (4, 100)] {
+        let made = Mutex::new(Vec::new());
+        let all = on_ranks(size, |_| {
+            share_all(n, |blocks| {
+                made.lock().unwrap().extend(blocks.clone());
+                // As many values as a block likes.
+                blocks.flat_map(|b| vec![b as u64; b % 3]).collect()
+            })
+        });
+        let expected: Vec<u64> = (0..n).flat_map(|b| vec![b as u64; b % 3]).collect();
+        assert!(all.iter().all(|values| *values == expected));
+        let mut made = made.into_inner().unwrap();
+        made.sort_unstable();
+        assert_eq!(made, (0..n).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn chunks_are_filled_and_exchanged_also_where_the_last_is_short() {
+    for size in [1, 2, 3] {
+        let filled = on_ranks(size, |rank| {
+            let mut values = vec![rank as f32; 23];
+            fill(&mut values, 5, |first, mine| {
+                for (k, chunk) in mine.chunks_mut(5).enumerate() {
+                    chunk.fill((first + k) as f32);
+                }
+            });
+            values
+        });
+        let expected: Vec<f32> = (0..23).map(|k| (k / 5) as f32).collect();
+        assert!(filled.iter().all(|values| *values == expected), "{filled:?}");
+    }
+}
+
+#[test]
+fn who_fails_stops_all_and_says_why() {
+    let failing = |rank: usize| -> Result<Vec<u64>> {
+        share(4, |_| match rank {
+            1 => Err(Error::Empty { what: "rank 1's share".into(), cure: "none" }),
+            _ => Ok(vec![0]),
+        })
+    };
+    let errors: Vec<String> = on_ranks(3, |rank| failing(rank).unwrap_err().to_string());
+    assert!(errors.iter().all(|e| e.contains("rank 1's share")), "{errors:?}");
+    assert!(errors[0].starts_with("rank 1: "), "{errors:?}");
+    let cancelled =
+        on_ranks(3, |rank| share(4, |_| if rank == 2 { Err(Error::Cancelled) } else { Ok(vec![0u8]) }));
+    assert!(cancelled.iter().all(|e| matches!(e, Err(Error::Cancelled))));
+    let read = on_ranks(2, |rank| {
+        together(if rank == 1 { Err(Error::malformed("a.npy", "cut off")) } else { Ok(()) })
+    });
+    assert!(read.iter().all(Result::is_err));
+    assert_eq!(on_ranks(3, |rank| any(rank == 2)), [true; 3]);
+    assert_eq!(on_ranks(3, |_| any(false)), [false; 3]);
+    assert_eq!(on_ranks(3, |rank| of_first(rank as f64)), [0.0; 3]);
+    assert_eq!(on_ranks(3, |_| is_first()), [true, false, false]);
+    // Within a share, or asked to be, a rank is on its own.
+    assert_eq!(
+        on_ranks(2, |_| (alone(size), share_all(2, |_| vec![size()]))),
+        [(1, vec![1, 1]), (1, vec![1, 1])]
+    );
+}
+
+/// Rows enough for several blocks in every minibatch.
+fn rows(n: usize, n_columns: usize, grey: bool) -> Rows {
+    let mut rng = stream(5, Purpose::SelfTest, 1).reader();
+    if grey {
+        let values = (0..n * n_columns).map(|_| (rng.next_u32() % 3) as f32 / 2.0).collect();
+        return Rows::Reals(RealRows::new(n_columns, values));
+    }
+    let mut bits = BitRows::zeros(n, n_columns);
+    for r in 0..n {
+        (0..n_columns).for_each(|i| bits.set(r, i, rng.next_u32() % 4 < 1 + (r % 3) as u32));
+    }
+    Rows::Bits(bits)
+}
+
+fn bits_of(rbm: &Rbm) -> Vec<u32> {
+    let all = rbm.weights().into_iter().chain(rbm.visible_bias().to_vec()).chain(rbm.hidden_bias().to_vec());
+    all.map(f32::to_bits).collect()
+}
+
+#[test]
+fn training_does_not_depend_on_ranks() {
+    let sampled = VisibleChain::Sampled;
+    let lvs = |unfinished, starts, visible| {
+        Gradient::Lvs(Lvs {
+            k: TourLength::Steps(3),
+            n_tours: 150,
+            unfinished,
+            starts,
+            visible,
+            ..Lvs::default()
+        })
+    };
+    let gradients = [
+        Gradient::Cd { k: 2, visible: sampled },
+        Gradient::Pcd { k: 2, n_chains: 300, visible: VisibleChain::MeanField },
+        Gradient::Pcd { k: 1, n_chains: 70, visible: sampled },
+        lvs(Unfinished::Carry, Starts::Metropolis, sampled),
+        lvs(Unfinished::Drop, Starts::Weighted, VisibleChain::MeanField),
+        lvs(Unfinished::Keep, Starts::Fresh, sampled),
+        Gradient::Exact,
+    ];
+    for (k, gradient) in gradients.into_iter().enumerate() {
+        let data = rows(450, 130, k % 2 == 1);
+        check_same(&format!("{gradient:?}"), || {
+            let settings = TrainSettings {
+                n_hidden: if gradient == Gradient::Exact { 4 } else { 70 },
+                batch_size: 200,
+                epochs: 2,
+                optimizer: if k % 3 == 0 { Optimizer::ADAM } else { Optimizer::default() },
+                clip: if k == 2 { 1.0 } else { 0.0 },
+                gradient: gradient.clone(),
+                ..TrainSettings::default()
+            };
+            let mut trainer = Trainer::new(settings, &data, None).unwrap();
+            while !trainer.is_finished() {
+                trainer.epoch(&data, &Silent).unwrap();
+            }
+            let info = trainer.take_tour_info().map(|info| format!("{info:?}"));
+            (bits_of(trainer.rbm()), info, trainer.chains(), trainer.gradient_norm().to_bits())
+        });
+    }
+}
+
+#[test]
+fn log_z_and_tours_and_samples_do_not_depend_on_ranks() {
+    let rbm = random_rbm(40, 16, 0.4, 9);
+    let data = rows(300, 40, false);
+    check_same("exact", || partition::exact(&rbm, &Default::default(), &Silent).unwrap().value.to_bits());
+    check_same("set and tours", || {
+        let set = StoppingSet::draw(&rbm, &data, &(0..300).collect::<Vec<_>>(), 2, 3, 0).unwrap();
+        let engine = TourEngine::new(&rbm, &set).unwrap();
+        let settings = TourSettings { n_tours: 700, max_length: Some(40), ..Default::default() };
+        let tours = engine.run(&settings, &Silent).unwrap();
+        (tours.as_slice().to_vec(), tours.n_steps(), engine.log_z_s().to_bits())
+    });
+    check_same("pilot", || {
+        StoppingSet::from_pilot(
+            &rbm,
+            None,
+            &PilotSettings { n_chains: 130, burn_in: 3, n_steps: 4, ..Default::default() },
+        )
+        .unwrap()
+        .states()
+        .words()
+        .to_vec()
+    });
+    check_same("AIS", || {
+        let settings = AisSettings { n_chains: 150, n_betas: 60, ..Default::default() };
+        partition::ais(&rbm, &settings, &Silent).unwrap().value.to_bits()
+    });
+    check_same("BAR", || {
+        let settings = BarSettings { n_ladders: 5, n_steps: 60, burn_in: 10, ..Default::default() };
+        partition::bar(&rbm, &settings, &Silent).unwrap().log_z.value.to_bits()
+    });
+    check_same("samples", || {
+        let settings = SampleSettings { n_samples: 200, burn_in: 7, means: true, ..Default::default() };
+        let samples = sample(&rbm, &settings, Start::Bias, None, &Silent).unwrap();
+        (samples.v, samples.means)
+    });
+    check_same("exact samples", || crate::sample::exact(&rbm, 300, 4, &Default::default(), &Silent).unwrap());
+    check_same("rows", || {
+        let pseudo = rbm.pseudo_log_likelihood(&data).unwrap();
+        let (energy, features) = (rbm.free_energy(&data).unwrap(), rbm.mean_h_from_v(&data).unwrap());
+        (pseudo, energy, features)
+    });
+}
+
+#[test]
+fn parcels_keep_every_bit() {
+    type Everything = (Vec<(u32, Option<Vec<f64>>)>, (Vec<bool>, (Vec<f32>, usize)));
+    let sent: Everything = (
+        vec![(7, None), (8, Some(vec![f64::NEG_INFINITY, -0.0, 0.1]))],
+        (vec![true, false], (vec![f32::MIN_POSITIVE / 3.0], usize::MAX)),
+    );
+    let mut bytes = vec![0xAA];
+    sent.pack(&mut bytes);
+    let mut rest = &bytes[1..];
+    assert_eq!(Everything::unpack(&mut rest), sent);
+    assert!(rest.is_empty());
+}

@@ -1,0 +1,164 @@
+"""Run `mclv` under mpirun and compare what comes out, byte for byte where it is not a time."""
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+PROGRAM = os.environ["PROGRAM"]
+ENV = {
+    **os.environ,
+    # Containers run as root, and have fewer cores than ranks.
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "OMPI_MCA_hwloc_base_binding_policy": "none",
+    "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
+}
+TIMES = {"seconds", "core_seconds", "begun", "time"}
+
+
+def command(ranks, *args):
+    """The command line for so many ranks; 0: without mpirun."""
+    return [*(["mpirun", "-n", str(ranks)] if ranks else []), PROGRAM, *map(str, args), "--threads", "1"]
+
+
+def run(ranks, *args):
+    done = subprocess.run(command(ranks, *args), env=ENV, capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        sys.exit(f"{ranks} ranks, {args}: exit code {done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def timeless(value):
+    """JSON without times and names of folders."""
+    if isinstance(value, dict):
+        return {k: timeless(v) for k, v in value.items() if k not in TIMES | {"run", "model", "report", "folder"}}
+    return [timeless(v) for v in value] if isinstance(value, list) else value
+
+
+def same(what, results):
+    first = results[0]
+    for ranks, result in zip((0, 1, 2, 4), results):
+        assert result == first, f"{what}: {ranks} ranks give {result!r}\ninstead of {first!r}"
+    print(f"the same for no MPI, 1, 2 and 4 ranks: {what}")
+
+
+def trained(folder):
+    """What a run folder holds of the model and of what happened."""
+    lines = (folder / "metrics.jsonl").read_text().splitlines()
+    return (
+        hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest(),
+        [timeless(json.loads(line)) for line in lines],
+    )
+
+
+def results_do_not_depend_on_ranks(tmp):
+    estimators = {
+        "pcd": ["--hidden", 70, "--chains", 300],
+        "cd": ["--gradient", "cd", "--hidden", 20, "--binarize", "threshold=0.5"],
+        "carry": ["--gradient", "lvs", "--hidden", 12, "--chains", 150],
+        "paper": ["--preset", "paper", "--gradient", "lvs", "--hidden", 12, "--warm-up-epochs", 1],
+        "exact": ["--gradient", "exact", "--hidden", 8],
+    }
+    for name, flags in estimators.items():
+        results = []
+        for ranks in (0, 1, 2, 4):
+            folder = tmp / f"{name}-{ranks}"
+            run(ranks, "train", "digits", *flags, "--epochs", 3, "--batch-size", 200, "--eval-every", 2, "--output", folder)
+            assert not list(folder.glob("**/.mclv-*")), "a half-written file is left"
+            results.append(trained(folder))
+        same(f"training by {name}", results)
+
+    model = tmp / "carry-0" / "model.safetensors"
+    small = ["--tours", 4000, "--chains", 100, "--betas", 100, "--ladders", 4, "--ladder-steps", 100]
+    asked = {
+        "log Z by every method": ["logz", model, "--method", "exact,mclv,ais,reverse-ais,bar", *small],
+        "likelihood": ["likelihood", model, "--split", "train,test", "--pseudo"],
+        "tours": ["tours", model, "--tours", 3000, "--samples-per-row", "1,2"],
+        "features": ["transform", model, "digits", "--force", "--output"],
+        "samples": ["sample", model, "-n", 150, "--burn-in", 20, "--force", "--output"],
+    }
+    for what, args in asked.items():
+        results = []
+        for ranks in (0, 1, 2, 4):
+            if args[-1] == "--output":
+                out = tmp / f"{args[0]}.npy"
+                run(ranks, *args, out)
+                results.append(out.read_bytes())
+            else:
+                results.append(timeless(json.loads(run(ranks, *args, "--json"))))
+        same(what, results)
+
+    results = []
+    for ranks in (0, 1, 2, 4):
+        folder = tmp / f"reproduce-{ranks}"
+        run(ranks, "reproduce", "inspection", "--quick", "--seeds", 2, "--data", "digits", "--output", folder)
+        results.append((folder / "inspection.md").read_text().split("Command")[0].split(" of one core")[0])
+    assert len({r.split("runs,")[0] for r in results}) == 1, results
+    print("the same for no MPI, 1, 2 and 4 ranks: reproduce inspection")
+
+
+def a_killed_rank_ends_the_job_and_fewer_ranks_go_on(tmp):
+    flags = ["digits", "--hidden", 16, "--epochs", 300, "--batch-size", 200, "--eval-every", 100, "--checkpoint-every", 1]
+    run(0, "train", *flags, "--output", tmp / "whole")
+    folder = tmp / "killed"
+    job = subprocess.Popen(command(4, "train", *flags, "--output", folder), env=ENV, stderr=subprocess.PIPE, text=True)
+    metrics = folder / "metrics.jsonl"
+    until(lambda: metrics.exists() and metrics.read_text().count("\n") >= 3, "the first epochs")
+    ranks = subprocess.run(["pgrep", "-P", str(job.pid)], capture_output=True, text=True).stdout.split()
+    assert len(ranks) == 4, f"the children of mpirun: {ranks}"
+    os.kill(int(ranks[2]), signal.SIGKILL)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode != 0 and "rank" in said and "signal 9" in said, (job.returncode, said)
+    assert not (folder / "model.safetensors").exists(), "it was killed too late to tell anything"
+    run(2, "train", "--resume", folder)
+    assert trained(folder)[0] == trained(tmp / "whole")[0], "gone on by 2 ranks, another model came out"
+    print("a killed rank ends the job; 2 ranks go on from the checkpoint of 4 to the same model")
+
+
+def a_stopped_job_is_gone_on_with(tmp):
+    folder = tmp / "stopped"
+    flags = ["digits", "--hidden", 16, "--epochs", 300, "--batch-size", 200, "--eval-every", 100]
+    job = subprocess.Popen(command(2, "train", *flags, "--output", folder), env=ENV, stderr=subprocess.PIPE, text=True)
+    metrics = folder / "metrics.jsonl"
+    until(lambda: metrics.exists() and metrics.read_text().count("\n") >= 3, "the first epochs")
+    for rank in subprocess.run(["pgrep", "-P", str(job.pid)], capture_output=True, text=True).stdout.split():
+        os.kill(int(rank), signal.SIGTERM)
+    _, said = job.communicate(timeout=60)
+    assert job.returncode == 130 and "--resume" in said, (job.returncode, said)
+    run(4, "train", "--resume", folder)
+    assert trained(folder)[0] == trained(tmp / "whole")[0], "gone on by 4 ranks, another model came out"
+    print("a job that is told to stop says how to go on; 4 ranks do, to the same model")
+
+
+def who_cannot_read_stops_all(tmp):
+    good = ["logz", tmp / "carry-0" / "model.safetensors", "--method", "exact"]
+    bad = ["logz", tmp / "missing.safetensors", "--method", "exact"]
+    parts = [["-n", "1", PROGRAM, *map(str, args)] for args in (good, bad)]
+    done = subprocess.run(["mpirun", *parts[0], ":", *parts[1]], env=ENV, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+    assert "rank 1" in done.stderr and "missing.safetensors" in done.stderr, done.stderr
+    assert not done.stdout, done.stdout
+    print("a rank that cannot read its file stops all, and says so")
+
+
+def until(condition, what):
+    deadline = time.time() + 120
+    while not condition():
+        if time.time() > deadline:
+            sys.exit(f"waited in vain for {what}")
+        time.sleep(0.02)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    tmp = Path(folder)
+    results_do_not_depend_on_ranks(tmp)
+    a_killed_rank_ends_the_job_and_fewer_ranks_go_on(tmp)
+    a_stopped_job_is_gone_on_with(tmp)
+    who_cannot_read_stops_all(tmp)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,8 +12,13 @@ _Floats = npt.NDArray[np.float32]
 _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
+__all__ = [
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "log_partition", "likelihood", "tours", "load_data", "catalogue", "kernels",
+]
+
 __version__: str
 
+@final
 class Rows:
     @staticmethod
     def dense(array: npt.NDArray[Any], name: str, clip: bool) -> Rows: ...
@@ -35,6 +40,7 @@ class Rows:
     def outside(self) -> tuple[int, float, float]: ...
     def to_numpy(self) -> _Bytes | _Floats: ...
 
+@final
 class Model:
     def __new__(
         cls, weights: _Floats, visible_bias: _Floats, hidden_bias: _Floats, provenance: dict[str, Any] | None = None
@@ -62,6 +68,7 @@ class Model:
         self, n_samples: int, burn_in: int, means: bool, seed: int, start: Rows | None, n_threads: int | None
     ) -> tuple[_Bytes, _Floats | None, dict[str, Any] | None]: ...
 
+@final
 class Feed:
     def __new__(cls, settings: dict[str, Any], rows: Rows, model: Model | None) -> Feed: ...
     @staticmethod
@@ -70,6 +77,7 @@ class Feed:
     def model(self) -> Model: ...
     def to_bytes(self) -> bytes: ...
 
+@final
 class StoppingSet:
     @staticmethod
     def from_states(states: Rows) -> StoppingSet: ...

@@ -146,6 +146,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.input_range = input_range
         self.n_jobs = n_jobs
 
+    #: What `partial_fit` goes on with, and the weights it left behind.
+    _feed: _mclv.Feed
+    _feed_weights: Any
+
     # Fitting
 
     def fit(self, X: Any, y: Any = None) -> BernoulliRBM:

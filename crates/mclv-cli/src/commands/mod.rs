@@ -3,6 +3,7 @@
 pub(crate) mod completions;
 pub(crate) mod convert;
 pub(crate) mod data;
+mod hdf5;
 pub(crate) mod init;
 pub(crate) mod inspect;
 pub(crate) mod likelihood;

@@ -162,6 +162,30 @@ fn a_model_survives_every_format() {
     assert!(sandbox.bytes("copy.safetensors") == sandbox.bytes("m.safetensors"));
 }
 
+#[test]
+fn hdf5_files_are_converted_or_a_way_is_shown() {
+    let sandbox = Sandbox::new().with_model("m.safetensors", 5);
+    let words = ["--update goes with HDF5 files"];
+    sandbox.refuses(&["convert", "m.safetensors", "m.npz", "--update", "3"], &words);
+    if cfg!(feature = "hdf5") {
+        sandbox.succeeds(&["convert", "m.safetensors", "m.h5", "--update", "3"]);
+        sandbox.succeeds(&["convert", "m.h5", "back.safetensors"]);
+        let tensors = |name: &str| {
+            let bytes = sandbox.bytes(name);
+            bytes[bytes.len() - 4 * (64 * 5 + 64 + 5)..].to_vec()
+        };
+        assert!(tensors("m.safetensors") == tensors("back.safetensors"), "the same bits");
+        sandbox.refuses(&["convert", "m.h5", "x.npz", "--update", "4"], &["no update 4", "there are [3]"]);
+        sandbox.refuses(&["convert", "none.h5", "x.npz"], &["none.h5", "No such file"]);
+        std::fs::write(sandbox.path("text.h5"), "text").unwrap();
+        sandbox.refuses(&["convert", "text.h5", "x.npz"], &["text.h5 is not an HDF5 file"]);
+    } else {
+        let words = ["built without HDF5", "--features hdf5", "from_rbms"];
+        sandbox.refuses(&["convert", "m.safetensors", "m.h5"], &words);
+        sandbox.refuses(&["convert", "m.hdf5", "m.npz"], &words);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn a_model_is_written_through_a_link() {

@@ -36,6 +36,7 @@ mod npz;
 mod preprocess;
 mod rows;
 mod search_path;
+mod sparse;
 mod split;
 
 pub(crate) use catalogue::is_name;
@@ -47,4 +48,5 @@ pub use named::{Mirrors, fetch, fetch_with};
 pub use preprocess::{Binarize, binarize};
 pub use rows::{RealRows, Rows};
 pub use search_path::SearchPath;
+pub use sparse::SparseRows;
 pub use split::Split;

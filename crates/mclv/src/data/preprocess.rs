@@ -1,5 +1,6 @@
 //! Turn grey values into bits, or leave them.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -129,14 +130,18 @@ pub(super) fn binarize_split(
     split: Split,
     epoch: u64,
 ) -> Option<Rows> {
-    let Rows::Reals(grey) = rows else { return None };
+    let grey = match rows {
+        Rows::Bits(_) => return None,
+        Rows::Reals(grey) => Cow::Borrowed(grey),
+        Rows::Sparse(grey) => Cow::Owned(grey.to_reals()),
+    };
     let bits = match how {
         Binarize::Grey => return None,
-        Binarize::Threshold(t) => fill(grey, |_, values| pack(values.iter().map(|&v| v >= t))),
+        Binarize::Threshold(t) => fill(&grey, |_, values| pack(values.iter().map(|&v| v >= t))),
         Binarize::Bernoulli => {
             assert!(epoch < 1 << 48, "epoch {epoch} needs more than 48 bits");
             let stream = stream(seed, Purpose::Binarise, (split as u64) << 48 | epoch);
-            fill(grey, |place, values| bernoulli(stream, place, values))
+            fill(&grey, |place, values| bernoulli(stream, place, values))
         }
     };
     Some(Rows::Bits(bits))

@@ -1,9 +1,11 @@
 //! Hold the rows of a data set: packed bits, or real values in [0, 1].
 
+use super::sparse::SparseRows;
 use crate::bits::BitRows;
 use crate::{Error, Result};
 use mclv_kernels::layer::States;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 
 /// Rows of real values, row-major.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -45,6 +47,11 @@ impl RealRows {
     pub fn values(&self) -> &[f32] {
         &self.values
     }
+
+    /// All values, row after row, to keep.
+    pub fn into_values(self) -> Vec<f32> {
+        self.values
+    }
 }
 
 /// The rows of a data set.
@@ -54,6 +61,23 @@ pub enum Rows {
     Bits(BitRows),
     /// Values in [0, 1].
     Reals(RealRows),
+    /// Values in [0, 1] most of which are 0: expanded a block at a time, with the results of `Reals`, bit for bit.
+    Sparse(SparseRows),
+}
+
+/// Some rows in a row, as the kernels take them.
+pub(crate) enum Block<'a> {
+    Bits(&'a [u64]),
+    Reals(Cow<'a, [f32]>),
+}
+
+impl Block<'_> {
+    pub(crate) fn states(&self) -> States<'_> {
+        match self {
+            Self::Bits(words) => States::Bits(words),
+            Self::Reals(values) => States::Reals(values),
+        }
+    }
 }
 
 impl Rows {
@@ -80,24 +104,44 @@ impl Rows {
             });
         }
         if let Some(at) = values.iter().position(|v| !(0.0..=1.0).contains(v)) {
-            return Err(Error::OutOfRange {
-                source_name: source_name.into(),
-                row: at / n_columns + 1,
-                column: at % n_columns + 1,
-                // By way of its decimal digits: people wrote 1.2, not 1.2000000476837158.
-                value: values[at].to_string().parse().unwrap_or(f64::NAN),
-                cure: match values[at] {
-                    v if v.is_nan() => "remove the row or fill in the missing value",
-                    v if v > 1.0 && v <= 255.0 && v.fract() == 0.0 => "divide by 255 first",
-                    _ => "scale the values first",
-                },
-            });
+            return Err(out_of_range(source_name, at / n_columns, at % n_columns, values[at]));
         }
         Ok(if values.iter().all(|&v| v == 0.0 || v == 1.0) {
             Self::Bits(BitRows::pack(n_columns, &values, |&v| v == 1.0))
         } else {
             Self::Reals(RealRows::new(n_columns, values))
         })
+    }
+
+    /// [`from_values`](Self::from_values) for rows most of whose values are 0.
+    ///
+    /// ```
+    /// use mclv::data::{Rows, SparseRows};
+    /// let grey = Rows::from_sparse("x", SparseRows::new(3, vec![0, 1, 1], vec![2], vec![0.5]))?;
+    /// assert_eq!((grey.n_rows(), grey.get(0, 2), grey.get(1, 2)), (2, 0.5, 0.0));
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If there are no rows or columns, or a value lies outside [0, 1].
+    pub fn from_sparse(source_name: &str, rows: SparseRows) -> Result<Self> {
+        let (n_rows, n_columns) = (rows.n_rows(), rows.n_columns());
+        if n_rows == 0 || n_columns == 0 {
+            return Err(no_rows(source_name));
+        }
+        for r in 0..n_rows {
+            if let Some((column, value)) = rows.row(r).find(|(_, v)| !(0.0..=1.0).contains(v)) {
+                return Err(out_of_range(source_name, r, column, value));
+            }
+        }
+        if rows.values().iter().any(|&v| v != 0.0 && v != 1.0) {
+            return Ok(Self::Sparse(rows));
+        }
+        let mut packed = BitRows::zeros(n_rows, n_columns);
+        for r in 0..n_rows {
+            rows.row(r).for_each(|(column, value)| packed.set(r, column, value == 1.0));
+        }
+        Ok(Self::Bits(packed))
     }
 
     /// The values `byte / full`, packed if there are only zeros and ones.
@@ -122,6 +166,9 @@ impl Rows {
                 }
             }
             Self::Reals(rows) => rows.values().iter().for_each(|v| hash.update(v.to_le_bytes())),
+            Self::Sparse(rows) => (0..rows.n_rows()).for_each(|r| {
+                rows.expand(std::iter::once(r)).iter().for_each(|v| hash.update(v.to_le_bytes()));
+            }),
         }
         crate::source::hex(&hash.finalize())
     }
@@ -131,6 +178,7 @@ impl Rows {
         match self {
             Self::Bits(rows) => rows.n_rows(),
             Self::Reals(rows) => rows.n_rows(),
+            Self::Sparse(rows) => rows.n_rows(),
         }
     }
 
@@ -139,6 +187,7 @@ impl Rows {
         match self {
             Self::Bits(rows) => rows.n_bits(),
             Self::Reals(rows) => rows.n_columns(),
+            Self::Sparse(rows) => rows.n_columns(),
         }
     }
 
@@ -147,16 +196,19 @@ impl Rows {
         match self {
             Self::Bits(rows) => f32::from(u8::from(rows.get(row, column))),
             Self::Reals(rows) => rows.row(row)[column],
+            Self::Sparse(rows) => rows.get(row, column),
         }
     }
 
     /// The rows `first .. first + n`, as the kernels take them.
-    pub(crate) fn states(&self, first: usize, n: usize) -> States<'_> {
+    pub(crate) fn block(&self, first: usize, n: usize) -> Block<'_> {
         match self {
-            Self::Bits(rows) => States::Bits(rows.rows(first, n)),
+            Self::Bits(rows) => Block::Bits(rows.rows(first, n)),
             Self::Reals(rows) => {
-                States::Reals(&rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()])
+                let values = &rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()];
+                Block::Reals(Cow::Borrowed(values))
             }
+            Self::Sparse(rows) => Block::Reals(Cow::Owned(rows.expand(first..first + n))),
         }
     }
 
@@ -164,6 +216,7 @@ impl Rows {
     pub fn select(&self, indices: &[usize]) -> Self {
         match self {
             Self::Bits(rows) => Self::Bits(rows.select(indices)),
+            Self::Sparse(rows) => Self::Sparse(rows.select(indices)),
             Self::Reals(rows) => {
                 let mut values = Vec::with_capacity(indices.len() * rows.n_columns());
                 for &i in indices {
@@ -179,7 +232,13 @@ impl Rows {
         let mut sums = vec![0.0; self.n_columns()];
         for (r, &weight) in weights.iter().enumerate() {
             let weight = f64::from(weight);
-            sums.iter_mut().enumerate().for_each(|(i, sum)| *sum += weight * f64::from(self.get(r, i)));
+            match self {
+                Self::Sparse(rows) => rows.row(r).for_each(|(i, value)| sums[i] += weight * f64::from(value)),
+                _ => sums
+                    .iter_mut()
+                    .enumerate()
+                    .for_each(|(i, sum)| *sum += weight * f64::from(self.get(r, i))),
+            }
         }
         let total: f64 = weights.iter().map(|&w| f64::from(w)).sum();
         sums.iter().map(|sum| sum / total).collect()
@@ -203,10 +262,31 @@ impl Rows {
                     }
                 }
             }
+            Self::Sparse(rows) => {
+                for r in 0..rows.n_rows() {
+                    rows.row(r).for_each(|(i, x)| sums[i] += f64::from(x));
+                }
+            }
         }
         let n = self.n_rows().max(1) as f64;
         sums.iter_mut().for_each(|s| *s /= n);
         sums
+    }
+}
+
+/// The error of a value that is not in [0, 1]; rows and columns from 0.
+fn out_of_range(source_name: &str, row: usize, column: usize, value: f32) -> Error {
+    Error::OutOfRange {
+        source_name: source_name.into(),
+        row: row + 1,
+        column: column + 1,
+        // By way of its decimal digits: people wrote 1.2, not 1.2000000476837158.
+        value: value.to_string().parse().unwrap_or(f64::NAN),
+        cure: match value {
+            v if v.is_nan() => "remove the row or fill in the missing value",
+            v if v > 1.0 && v <= 255.0 && v.fract() == 0.0 => "divide by 255 first",
+            _ => "scale the values first",
+        },
     }
 }
 
@@ -248,6 +328,45 @@ mod tests {
         assert_eq!(grey.values(), [0.0, 0.2, 1.0, 1.0 / 255.0]);
         let Rows::Bits(bits) = Rows::from_bytes(2, &[0, 16, 16, 0], 16) else { panic!("not packed") };
         assert_eq!(bits.words(), [0b10, 0b01]);
+    }
+
+    #[test]
+    fn sparse_rows_are_what_their_dense_twins_are() {
+        let (n_rows, n_columns) = (150, 70);
+        let value = |k: usize| if k % 7 == 3 { (k % 64) as f32 / 64.0 } else { 0.0 };
+        let dense: Vec<f32> = (0..n_rows * n_columns).map(value).collect();
+        let (mut starts, mut columns, mut values) = (vec![0], Vec::new(), Vec::new());
+        for row in dense.chunks(n_columns) {
+            for (i, &x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                columns.push(i as u32);
+                values.push(x);
+            }
+            starts.push(values.len());
+        }
+        let dense = Rows::from_values("x", n_columns, dense).unwrap();
+        let sparse = Rows::from_sparse(
+            "x",
+            SparseRows::new(n_columns, starts.clone(), columns.clone(), values.clone()),
+        )
+        .unwrap();
+        assert!(matches!(sparse, Rows::Sparse(_)));
+        let weights: Vec<f32> = (0..n_rows).map(|r| (r % 5) as f32).collect();
+        let rbm = crate::model::tests::random_rbm(n_columns, 9, 1.0, 17);
+        let facts = |rows: &Rows| {
+            let at: Vec<f32> = (0..n_rows).map(|r| rows.get(r, r % n_columns)).collect();
+            let some = rows.select(&[149, 3, 3, 80]);
+            let free = [rbm.free_energy(rows).unwrap(), rbm.free_energy(&some).unwrap()];
+            (rows.sha256(), rows.column_means(), rows.weighted_column_means(&weights), at, free)
+        };
+        assert_eq!(facts(&sparse), facts(&dense));
+        values[0] = 1.5;
+        let wrong =
+            Rows::from_sparse("x", SparseRows::new(n_columns, starts.clone(), columns.clone(), values));
+        assert!(wrong.unwrap_err().to_string().starts_with("x: row 1, column 4 is 1.5"));
+        let ones = vec![1.0; columns.len()];
+        let bits = Rows::from_sparse("x", SparseRows::new(n_columns, starts, columns, ones)).unwrap();
+        assert!(matches!(bits, Rows::Bits(_)) && bits.get(0, 3) == 1.0 && bits.get(0, 4) == 0.0);
+        assert!(Rows::from_sparse("x", SparseRows::new(3, vec![0], vec![], vec![])).is_err());
     }
 
     #[test]

@@ -253,7 +253,7 @@ impl LvsPhase {
 
     /// Independent tours, cut at the limit: the pairs that count, and the logarithm of the unit of their weights.
     pub(super) fn separate_tours(&mut self, rbm: &Rbm, n_tours: usize, step: Step) -> (Vec<PairBlock>, f64) {
-        let id = (u64::from(step.epoch) * u64::from(step.n_updates) + u64::from(step.update)) << 24;
+        let id = step.number << 24;
         let of_tour = |r: usize| stream(step.seed, Purpose::Tour, id | r as u64);
         let starts: Vec<usize> = (0..n_tours).map(|r| self.table.draw(of_tour(r).at(0))).collect();
         let (weights, log_unit) = match self.settings.starts {

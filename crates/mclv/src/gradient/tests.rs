@@ -80,7 +80,7 @@ impl Replicates {
 
 /// Update number `update` of a run without end.
 fn step(update: u32) -> Step {
-    Step { seed: 2018, epoch: 0, update, n_updates: 1 << 20 }
+    Step { seed: 2018, epoch: 0, update, number: u64::from(update) }
 }
 
 /// Moments as one list: all `v_i h_j`, all `v_i`, all `h_j`.
@@ -105,7 +105,7 @@ fn data_pairs(rbm: &Rbm, rows: &BitRows) -> PairBlock {
     let v = Rows::Bits(rows.clone());
     let means = rbm.mean_h_from_v(&v).unwrap();
     let means = Tiles::from_rows(rows.n_rows(), rbm.n_hidden(), means.values());
-    PairBlock::new(v.states(0, rows.n_rows()), rbm.n_visible(), means)
+    PairBlock::new(v.block(0, rows.n_rows()).states(), rbm.n_visible(), means)
 }
 
 fn differences<'a>(estimate: &'a [f64], exact: &'a [f64]) -> impl Iterator<Item = f64> + 'a {

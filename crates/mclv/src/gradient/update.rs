@@ -20,8 +20,8 @@ pub(crate) struct Step {
     pub(crate) epoch: u32,
     /// Minibatch within the epoch.
     pub(crate) update: u32,
-    /// Minibatches per epoch.
-    pub(crate) n_updates: u32,
+    /// Minibatch within the run.
+    pub(crate) number: u64,
 }
 
 impl Step {
@@ -112,6 +112,7 @@ impl Update<'_> {
                 rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
                 Visible::Reals(values)
             }
+            Rows::Sparse(sparse) => Visible::Reals(sparse.expand(rows.iter().copied())),
         }
     }
 }

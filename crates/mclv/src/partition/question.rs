@@ -323,7 +323,7 @@ impl<'a> Question<'a> {
                 cure: "give data, or take exact samples of a model that can be enumerated",
             })?;
             self.check_rows(rows)?;
-            if matches!(rows, Rows::Reals(_)) {
+            if !matches!(rows, Rows::Bits(_)) {
                 note = Some("grey values cut at 0.5: chains begin at bits".to_owned());
             }
             (draw_rows(rows, settings.n_chains, settings.seed), Origin::Data)
@@ -376,6 +376,6 @@ fn draw_rows(rows: &Rows, n: usize, seed: u64) -> BitRows {
     let drawn: Vec<usize> = (0..n).map(|_| rng.below(rows.n_rows() as u64) as usize).collect();
     match data::binarize(&rows.select(&drawn), Binarize::Threshold(0.5), seed, 0) {
         Rows::Bits(bits) => bits,
-        Rows::Reals(_) => unreachable!("a threshold makes bits"),
+        _ => unreachable!("a threshold makes bits"),
     }
 }

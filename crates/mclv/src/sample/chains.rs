@@ -251,7 +251,8 @@ impl Block<'_> {
             }
             Start::Rows(rows) => match rows.select(&self.cycle(rows.n_rows())) {
                 Rows::Bits(rows) => v.copy_from_slice(rows.words()),
-                Rows::Reals(rows) => grey = Some(rows.values().to_vec()),
+                Rows::Reals(rows) => grey = Some(rows.into_values()),
+                Rows::Sparse(rows) => grey = Some(rows.to_reals().into_values()),
             },
         }
         match &mut grey {

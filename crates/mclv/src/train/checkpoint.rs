@@ -7,6 +7,7 @@ use crate::gradient::{Moments, PhaseState};
 use crate::model::Rbm;
 use crate::{Error, Result, write_atomically};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
@@ -16,7 +17,7 @@ const VERSION: u32 = 1;
 
 /// The small facts of a checkpoint. Floats are kept as bits: going on must be exact.
 #[derive(Serialize, Deserialize)]
-struct Facts {
+struct Facts<T> {
     version: u32,
     n_visible: usize,
     n_hidden: usize,
@@ -24,7 +25,8 @@ struct Facts {
     update: usize,
     n_steps: u64,
     gradient_norm: u64,
-    run: Progressed,
+    /// What belongs to the trainer's owner.
+    run: T,
 }
 
 /// What a checkpoint shows of a run.
@@ -52,6 +54,16 @@ impl Snapshot {
 
 /// Write a checkpoint; the one before stays until this one is complete.
 pub(super) fn save(path: &Path, state: &TrainerState, run: &Progressed) -> Result<()> {
+    write_atomically(path, &to_bytes(state, run))
+}
+
+/// Read a checkpoint.
+pub(super) fn load(path: &Path) -> Result<(TrainerState, Progressed)> {
+    from_bytes(path, &std::fs::read(path).map_err(Error::io("read", path))?)
+}
+
+/// A trainer's state and what its owner, `run`, remembers.
+pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
     let mut tensors: Vec<(String, Dtype, Vec<u8>)> = Vec::new();
     let f32s = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
     let f64s = |x: &[f64]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
@@ -85,23 +97,20 @@ pub(super) fn save(path: &Path, state: &TrainerState, run: &Progressed) -> Resul
         update: state.update,
         n_steps: state.n_steps,
         gradient_norm: state.gradient_norm.to_bits(),
-        run: run.clone(),
+        run,
     };
     let views = tensors.iter().map(|(name, dtype, data)| {
         let size = if *dtype == Dtype::F32 { 4 } else { 8 };
         (name.as_str(), TensorView::new(*dtype, vec![data.len() / size], data).expect("whole elements"))
     });
     let facts = serde_json::to_string(&facts).expect("facts are plain JSON");
-    let bytes =
-        safetensors::serialize(views, Some(HashMap::from([(KEY.into(), facts)]))).expect("valid tensors");
-    write_atomically(path, &bytes)
+    safetensors::serialize(views, Some(HashMap::from([(KEY.into(), facts)]))).expect("valid tensors")
 }
 
-/// Read a checkpoint.
-pub(super) fn load(path: &Path) -> Result<(TrainerState, Progressed)> {
-    let bytes = std::fs::read(path).map_err(Error::io("read", path))?;
+/// What [`to_bytes`] made; `path` is where it was.
+pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(TrainerState, T)> {
     let broken = |e: String| Error::malformed(path, format!("not an intact checkpoint: {e}"));
-    let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(e.to_string()))?;
+    let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;
     let text = metadata
         .metadata()
         .as_ref()
@@ -112,8 +121,8 @@ pub(super) fn load(path: &Path) -> Result<(TrainerState, Progressed)> {
     if found > VERSION {
         return Err(Error::NewerFormat { path: path.into(), found, supported: VERSION });
     }
-    let facts: Facts = serde_json::from_value(json).map_err(|e| broken(e.to_string()))?;
-    let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(e.to_string()))?;
+    let facts: Facts<T> = serde_json::from_value(json).map_err(|e| broken(e.to_string()))?;
+    let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(e.to_string()))?;
     let bytes_of = |name: &str| tensors.tensor(name).map(|t| t.data()).map_err(|e| broken(e.to_string()));
     let f32s = |name: &str| -> Result<Vec<f32>> {
         Ok(bytes_of(name)?.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())

@@ -1,6 +1,9 @@
 //! Train a model: minibatches, optimiser, schedule, watching, checkpoints.
 
 mod checkpoint;
+mod course;
+mod feed;
+mod fit;
 mod guard;
 mod monitor;
 mod optimizer;
@@ -11,6 +14,8 @@ mod trainer;
 mod weights;
 
 pub use checkpoint::Snapshot;
+pub use feed::Feed;
+pub use fit::Fit;
 pub use guard::Warning;
 pub use monitor::Metrics;
 pub use optimizer::Optimizer;

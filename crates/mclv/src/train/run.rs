@@ -9,15 +9,15 @@
 //! ```
 
 use super::checkpoint;
+use super::course::{self, Advance, Best, Parts};
 use super::guard::{self, Warning};
 use super::monitor::{Metrics, Monitor, Weighted};
 use super::settings::TrainSettings;
-use super::trainer::{Trainer, TrainerState};
+use super::trainer::Trainer;
 use super::weights;
 use crate::bits::BitRows;
 use crate::data::{self, Binarize, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance, write_atomically};
-use crate::gradient::{Gradient, Unfinished};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::team;
@@ -109,12 +109,8 @@ pub enum Outcome {
 pub(super) struct Progressed {
     /// Length of `metrics.jsonl` that belongs to this state.
     metrics_bytes: u64,
-    /// Best validation likelihood as bits, and its epoch.
-    best: Option<(usize, u64)>,
-    /// Evaluations since then.
-    since_best: usize,
-    /// The reconstruction error then, as bits.
-    best_reconstruction: u64,
+    #[serde(flatten)]
+    best: Best,
     /// Seconds spent before.
     seconds: f64,
     /// SHA-256 of the training data and of the file of weights: going on with others would be another run.
@@ -271,64 +267,48 @@ impl Run {
         let mut last = Metrics::default();
         while !self.trainer.is_finished() {
             // Also where a run that has stopped early is taken up again.
-            if settings.patience > 0 && self.progressed.since_best >= settings.patience {
+            if self.progressed.best.is_out_of_patience(settings.patience) {
                 return self.finish(last, true);
             }
-            let good = self.trainer.state();
             let redrawn = self.grey.as_ref().map(|grey| {
                 data::binarize(grey, Binarize::Bernoulli, settings.seed, self.trainer.epochs_done() as u64)
             });
-            let rows = redrawn.as_ref().unwrap_or(&self.train.rows);
-            let learning_rate = self.trainer.learning_rate();
-            match self.trainer.epoch(rows, listener) {
-                Err(Error::Cancelled) => {
+            let train = Weighted { rows: &self.train.rows, weights: self.weights.train.as_deref() };
+            let validation = self
+                .validation
+                .as_ref()
+                .map(|d| Weighted { rows: &d.rows, weights: self.weights.validation.as_deref() });
+            let parts = Parts { rows: redrawn.as_ref().unwrap_or(&self.train.rows), train, validation };
+            let advance = course::advance(
+                &mut self.trainer,
+                &mut self.progressed.best,
+                &settings,
+                Some(&monitor),
+                parts,
+                listener,
+            )?;
+            let (mut metrics, judgement) = match advance {
+                Advance::Interrupted => {
                     self.save_checkpoint()?;
                     return Ok(Outcome::Interrupted { epochs: self.trainer.epochs_done() });
                 }
-                other => other?,
-            }
-            let epoch = self.trainer.epochs_done();
-            if !is_sane(self.trainer.rbm()) {
-                return self.diverged(good, epoch, learning_rate, listener);
-            }
-            let mut metrics = self.describe(learning_rate);
-            let mut fallen = None;
-            let due = monitor.is_due(epoch, settings.epochs);
-            if due {
-                let last = epoch == settings.epochs;
-                let validation = self
-                    .validation
-                    .as_ref()
-                    .map(|d| Weighted { rows: &d.rows, weights: self.weights.validation.as_deref() });
-                let rbm = self.trainer.rbm();
-                match monitor.evaluate(
-                    rbm,
-                    self.weighted_train(),
-                    validation,
-                    last,
-                    settings.seed,
-                    &mut metrics,
-                    &Quiet(listener),
-                ) {
-                    Err(Error::Cancelled) => {
-                        // The epoch and its evaluation are made again together.
-                        self.trainer.restore(good)?;
-                        self.save_checkpoint()?;
-                        return Ok(Outcome::Interrupted { epochs: epoch - 1 });
-                    }
-                    other => other?,
-                }
-                fallen = self.note_evaluation(&metrics)?;
+                Advance::Diverged(warning) => return self.diverged(warning, listener),
+                Advance::Epoch(metrics, judgement) => (*metrics, judgement),
+            };
+            if judgement.is_best {
+                self.model_file(self.trainer.rbm().clone(), &metrics)
+                    .save(self.folder.join("best.safetensors"))?;
             }
             metrics.seconds = self.progressed.seconds + self.begun.elapsed().as_secs_f64();
-            metrics.warnings = guard::judge(&metrics, metrics.tours.as_ref(), fallen);
+            metrics.warnings = guard::judge(&metrics, metrics.tours.as_ref(), judgement.fallen);
             self.write_metrics(&metrics)?;
             listener.epoch(&metrics);
             metrics.warnings.iter().for_each(|warning| listener.warning(warning));
-            if due {
+            if metrics.train_log_likelihood.is_some() {
                 listener.evaluated(&metrics, self.trainer.rbm(), self.trainer.chains().as_ref());
             }
             last = metrics;
+            let epoch = last.epoch;
             let since = last_checkpoint.elapsed().as_secs_f64();
             // However short epochs are, writing takes no more than 5 % of the time.
             let affordable = since >= 20.0 * checkpoint_seconds;
@@ -348,41 +328,6 @@ impl Run {
         Weighted { rows: &self.train.rows, weights: self.weights.train.as_deref() }
     }
 
-    fn describe(&mut self, learning_rate: f64) -> Metrics {
-        let weights = self.trainer.rbm().weights();
-        let squares: f64 = weights.iter().map(|&w| f64::from(w).powi(2)).sum();
-        Metrics {
-            epoch: self.trainer.epochs_done(),
-            n_hidden: self.trainer.rbm().n_hidden(),
-            learning_rate,
-            gradient_norm: self.trainer.gradient_norm(),
-            weight_rms: (squares / weights.len() as f64).sqrt(),
-            chains_moved: self.trainer.take_chains_moved(),
-            tours: self.trainer.take_tour_info(),
-            ..Metrics::default()
-        }
-    }
-
-    /// Keep the best model; tell how far the likelihood has fallen while the reconstruction improved.
-    fn note_evaluation(&mut self, metrics: &Metrics) -> Result<Option<f64>> {
-        let judged = metrics.validation_log_likelihood.or(metrics.train_log_likelihood);
-        let Some(value) = judged.filter(|v| v.is_finite()) else { return Ok(None) };
-        let reconstruction = metrics.reconstruction_error.unwrap_or(f64::NAN);
-        let best = self.progressed.best.map(|(_, bits)| f64::from_bits(bits));
-        if best.is_none_or(|best| value > best) {
-            self.progressed.best = Some((metrics.epoch, value.to_bits()));
-            self.progressed.best_reconstruction = reconstruction.to_bits();
-            self.progressed.since_best = 0;
-            self.model_file(self.trainer.rbm().clone(), metrics)
-                .save(self.folder.join("best.safetensors"))?;
-            return Ok(None);
-        }
-        self.progressed.since_best += 1;
-        let improved = reconstruction < f64::from_bits(self.progressed.best_reconstruction);
-        let noise = metrics.log_z.as_ref().map_or(0.0, |z| 3.0 * z.std_err);
-        Ok(best.map(|best| best - value).filter(|&by| by > 1.0 + noise && improved))
-    }
-
     fn model_file(&self, rbm: Rbm, metrics: &Metrics) -> ModelFile {
         let mut settings =
             serde_json::json!({ "command": "train", "data": self.input.data, "train": self.input.train });
@@ -395,7 +340,7 @@ impl Run {
                 "value": z.value, "std_err": z.std_err, "method": z.method, "guarantee": z.guarantee })),
             "train_log_likelihood": metrics.train_log_likelihood,
             "validation_log_likelihood": metrics.validation_log_likelihood,
-            "best_epoch": self.progressed.best.map(|b| b.0),
+            "best_epoch": self.progressed.best.get().map(|b| b.0),
         });
         let provenance = Provenance {
             settings,
@@ -411,23 +356,13 @@ impl Run {
         let metrics = if metrics.epoch == 0 { self.read_last_metrics()? } else { metrics };
         self.model_file(self.trainer.rbm().clone(), &metrics).save(self.folder.join("model.safetensors"))?;
         self.save_checkpoint()?;
-        let best = self.progressed.best.map(|(epoch, bits)| (epoch, f64::from_bits(bits)));
+        let best = self.progressed.best.get();
         Ok(Outcome::Finished { metrics: Box::new(metrics), best, early })
     }
 
-    fn diverged(
-        &mut self,
-        good: TrainerState,
-        epoch: usize,
-        learning_rate: f64,
-        listener: &dyn Listener,
-    ) -> Result<Outcome> {
-        let drops_tours =
-            matches!(&self.input.train.gradient, Gradient::Lvs(l) if l.unfinished == Unfinished::Drop);
-        let warning = Warning::Diverged { epoch, learning_rate, drops_tours };
+    fn diverged(&mut self, warning: Warning, listener: &dyn Listener) -> Result<Outcome> {
         listener.warning(&warning);
-        self.trainer.restore(good)?;
-        let metrics = Metrics { epoch: epoch - 1, ..Metrics::default() };
+        let metrics = Metrics { epoch: self.trainer.epochs_done(), ..Metrics::default() };
         self.model_file(self.trainer.rbm().clone(), &metrics).save(self.folder.join("model.safetensors"))?;
         Ok(Outcome::Diverged(warning))
     }
@@ -531,21 +466,4 @@ fn check_unchanged(path: &Path, then: &str, now: &str) -> Result<()> {
         "has changed since the run began (SHA-256 {now}, was {then}); put it back, or begin a new run"
     );
     Err(Error::malformed(path, problem))
-}
-
-/// No parameter is NaN, infinite, or so large that single precision has lost its meaning.
-fn is_sane(rbm: &Rbm) -> bool {
-    let sane = |x: &[f32]| x.iter().all(|x| x.abs() < 1e6);
-    sane(&rbm.weights()) && sane(rbm.visible_bias()) && sane(rbm.hidden_bias())
-}
-
-/// Passes on the wish to stop, but not how far an evaluation has come: the bar belongs to training.
-struct Quiet<'a>(&'a dyn Listener);
-
-impl Progress for Quiet<'_> {
-    fn report(&self, _done: u64, _total: u64) {}
-
-    fn cancelled(&self) -> bool {
-        self.0.cancelled()
-    }
 }

@@ -32,21 +32,23 @@ const ASK_EVERY: usize = 16;
 /// # Ok::<(), mclv::Error>(())
 /// ```
 pub struct Trainer {
-    settings: TrainSettings,
+    pub(super) settings: TrainSettings,
     weights: Option<Vec<f32>>,
     /// Of all rows; 1 without weights.
     mean_weight: f64,
     rbm: Rbm,
     stepper: Stepper,
-    offsets: Offsets,
+    pub(super) offsets: Offsets,
     phase: Box<dyn NegativePhase>,
     /// Whether `phase` is still that of the warm-up.
     warming_up: bool,
-    epoch: usize,
+    pub(super) epoch: usize,
     /// Updates made in the current epoch.
-    update: usize,
+    pub(super) update: usize,
     gradient: Moments,
     gradient_norm: f64,
+    /// Updates of the epochs before, where these differ in length; `None`: all have as many as this one.
+    pub(super) n_updates_before: Option<u64>,
 }
 
 /// What a checkpoint keeps of a trainer.
@@ -101,36 +103,40 @@ impl Trainer {
                 cure: "larger than the data, and short minibatches are left out: nothing to train on",
             });
         }
-        let n_updates = n_updates(&settings, data.n_rows());
-        for gradient in [&settings.gradient, &settings.warm_up] {
-            gradient.check_steps(n_updates)?;
-        }
+        check_steps(&settings, data.n_rows())?;
+        let visible = weights.as_ref().map_or_else(|| data.column_means(), |w| data.weighted_column_means(w));
+        Ok(Self::assemble(settings, rbm, visible, weights))
+    }
+
+    /// A trainer of parts that go together; `visible`: offsets of the visible units.
+    pub(super) fn assemble(
+        settings: TrainSettings,
+        rbm: Rbm,
+        visible: Vec<f64>,
+        weights: Option<Vec<f32>>,
+    ) -> Self {
         let decay = Decay { l1: settings.l1 as f32, l2: settings.l2 as f32 };
         let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
         let warming_up = settings.warm_up_epochs > 0;
         let phase =
             if warming_up { settings.warm_up.negative_phase() } else { settings.gradient.negative_phase() };
-        Ok(Self {
+        Self {
             stepper: Stepper::new(settings.optimizer, decay, n_visible, n_hidden),
-            offsets: Offsets {
-                visible: weights
-                    .as_ref()
-                    .map_or_else(|| data.column_means(), |w| data.weighted_column_means(w)),
-                hidden: vec![0.5; n_hidden],
-            },
+            offsets: Offsets { visible, hidden: vec![0.5; n_hidden] },
             phase,
             warming_up,
             epoch: 0,
             update: 0,
             gradient: Moments::zeros(n_visible, n_hidden),
             gradient_norm: 0.0,
+            n_updates_before: None,
             mean_weight: weights
                 .as_ref()
                 .map_or(1.0, |w| w.iter().map(|&w| f64::from(w)).sum::<f64>() / w.len() as f64),
             settings,
             weights,
             rbm,
-        })
+        }
     }
 
     /// The model as it is now.
@@ -217,11 +223,12 @@ impl Trainer {
     }
 
     fn step_at(&self, update: usize, n_updates: usize) -> Step {
+        let before = self.n_updates_before.unwrap_or((self.epoch * n_updates) as u64);
         Step {
             seed: self.settings.seed,
             epoch: self.epoch as u32,
             update: update as u32,
-            n_updates: n_updates as u32,
+            number: before + update as u64,
         }
     }
 
@@ -312,8 +319,14 @@ impl Trainer {
     }
 }
 
+/// Refuse an epoch with more steps of a chain than there are random numbers for.
+pub(super) fn check_steps(settings: &TrainSettings, n_rows: usize) -> Result<()> {
+    let n_updates = n_updates(settings, n_rows);
+    [&settings.gradient, &settings.warm_up].iter().try_for_each(|gradient| gradient.check_steps(n_updates))
+}
+
 /// Updates in an epoch.
-fn n_updates(settings: &TrainSettings, n_rows: usize) -> usize {
+pub(super) fn n_updates(settings: &TrainSettings, n_rows: usize) -> usize {
     let batch = settings.batch_size;
     if settings.drop_last { n_rows / batch } else { n_rows.div_ceil(batch) }
 }

@@ -1,0 +1,109 @@
+//! Models in the HDF5 files of the `rbms` package: `update_N/params/{vbias,hbias,weight_matrix}`.
+
+use std::path::Path;
+
+/// Whether a path is named as an HDF5 file.
+pub(super) fn is_hdf5(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("h5") || e.eq_ignore_ascii_case("hdf5"))
+}
+
+#[cfg(feature = "hdf5")]
+pub(super) use with_library::{load, save};
+#[cfg(not(feature = "hdf5"))]
+pub(super) use without_library::{load, save};
+
+#[cfg(feature = "hdf5")]
+mod with_library {
+    use anyhow::{Context, anyhow, bail};
+    use hdf5::{Dataset, File};
+    use mclv::{Error, ModelFile, Provenance, Rbm, write_atomically};
+    use std::path::Path;
+
+    /// The model of update `update`, or of the last one.
+    pub(in super::super) fn load(path: &Path, update: Option<u64>) -> anyhow::Result<ModelFile> {
+        // The library's own word for a file that is not there is long.
+        std::fs::File::open(path).map_err(Error::io("read", path))?;
+        let shown = path.display();
+        let file = File::open(path).with_context(|| format!("{shown} is not an HDF5 file"))?;
+        let number = |name: &String| name.strip_prefix("update_")?.parse::<u64>().ok();
+        let mut updates: Vec<u64> = file.member_names()?.iter().filter_map(number).collect();
+        updates.sort_unstable();
+        let last = *updates
+            .last()
+            .ok_or_else(|| anyhow!("{shown} has no group update_N: it was not written by rbms"))?;
+        let chosen = update.unwrap_or(last);
+        if !updates.contains(&chosen) {
+            bail!("{shown} has no update {chosen}; there are {updates:?}");
+        }
+        let params = file.group(&format!("update_{chosen}/params"));
+        let params = params.with_context(|| format!("{shown}, update {chosen}: no parameters"))?;
+        let array = |name: &str| -> anyhow::Result<(Vec<usize>, Vec<f32>)> {
+            let what = || format!("{shown}, update {chosen}: no Bernoulli RBM ({name})");
+            let set = params.dataset(name).with_context(what)?;
+            Ok((set.shape(), values(&set).with_context(what)?))
+        };
+        let (shape, w) = array("weight_matrix")?;
+        let &[n_visible, n_hidden] = shape.as_slice() else {
+            bail!("{shown}: weight_matrix has the shape {shape:?}; (n_visible, n_hidden) expected");
+        };
+        let ((_, b), (_, a)) = (array("vbias")?, array("hbias")?);
+        let rbm =
+            Rbm::new(n_visible, n_hidden, &w, &b, &a).map_err(|e| Error::malformed(path, e.to_string()))?;
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        let provenance =
+            Provenance { mclv_version: String::new(), imported_from: name, ..Provenance::default() };
+        Ok(ModelFile { rbm, provenance })
+    }
+
+    /// The values of any floating-point type, if the file is large enough to hold them.
+    fn values(set: &Dataset) -> anyhow::Result<Vec<f32>> {
+        // No filter makes data smaller by more than this.
+        const MOST: u64 = 1100;
+        if set.storage_size().saturating_mul(MOST) < set.size() as u64 {
+            bail!("shape {:?}, but {} bytes of values", set.shape(), set.storage_size());
+        }
+        Ok(set.read_raw::<f32>()?)
+    }
+
+    /// Write a model as update `update`.
+    pub(in super::super) fn save(rbm: &Rbm, path: &Path, update: u64) -> anyhow::Result<()> {
+        // The library writes files in pieces; ours are complete or not there.
+        let folder = tempfile::tempdir()?;
+        let beside = folder.path().join("model.h5");
+        let file = File::create(&beside)?;
+        let params = file.create_group(&format!("update_{update}"))?.create_group("params")?;
+        let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
+        let write = |name: &str, shape: &[usize], values: &[f32]| {
+            params.new_dataset::<f32>().shape(shape).create(name)?.write_raw(values)
+        };
+        write("vbias", &[n_visible], rbm.visible_bias())?;
+        write("hbias", &[n_hidden], rbm.hidden_bias())?;
+        write("weight_matrix", &[n_visible, n_hidden], &rbm.weights())?;
+        file.close()?;
+        write_atomically(path, &std::fs::read(&beside)?)?;
+        Ok(())
+    }
+}
+
+#[cfg(not(feature = "hdf5"))]
+mod without_library {
+    use anyhow::bail;
+    use mclv::{ModelFile, Rbm};
+    use std::path::Path;
+
+    pub(in super::super) fn load(path: &Path, _update: Option<u64>) -> anyhow::Result<ModelFile> {
+        bail!("{}", cannot(path))
+    }
+
+    pub(in super::super) fn save(_rbm: &Rbm, path: &Path, _update: u64) -> anyhow::Result<()> {
+        bail!("{}", cannot(path))
+    }
+
+    fn cannot(path: &Path) -> String {
+        format!(
+            "{}: this program was built without HDF5; install libhdf5-dev and build it with \
+             `cargo install --path crates/mclv-cli --features hdf5`, or use mclv.from_rbms and mclv.to_rbms in Python",
+            path.display()
+        )
+    }
+}

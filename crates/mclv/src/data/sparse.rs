@@ -1,0 +1,90 @@
+//! Hold rows of real values most of which are zero.
+
+use super::rows::RealRows;
+
+/// Rows of real values, row-major, of which only the non-zero ones are kept.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct SparseRows {
+    n_columns: usize,
+    /// Where the entries of each row begin, and the end of the last.
+    starts: Vec<usize>,
+    /// Rising within a row.
+    columns: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl SparseRows {
+    /// Row `r` has the entries `starts[r] .. starts[r + 1]`: columns, rising, and their values.
+    ///
+    /// # Panics
+    /// If these do not go together.
+    pub fn new(n_columns: usize, starts: Vec<usize>, columns: Vec<u32>, values: Vec<f32>) -> Self {
+        assert_eq!(columns.len(), values.len(), "a column for each value");
+        assert_eq!(
+            (starts.first(), starts.last()),
+            (Some(&0), Some(&values.len())),
+            "starts from 0 to the number of values"
+        );
+        assert!(starts.is_sorted(), "starts must rise");
+        for ends in starts.windows(2) {
+            let row = &columns[ends[0]..ends[1]];
+            assert!(row.is_sorted_by(|a, b| a < b), "columns must rise within a row");
+            assert!(row.last().is_none_or(|&c| (c as usize) < n_columns), "a column beyond {n_columns}");
+        }
+        Self { n_columns, starts, columns, values }
+    }
+
+    /// Number of rows.
+    pub fn n_rows(&self) -> usize {
+        self.starts.len().saturating_sub(1)
+    }
+
+    /// Values per row, zeros included.
+    pub fn n_columns(&self) -> usize {
+        self.n_columns
+    }
+
+    /// The values that are kept.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// Column and value of each entry of a row.
+    pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
+        let entries = self.starts[row]..self.starts[row + 1];
+        self.columns[entries.clone()].iter().map(|&c| c as usize).zip(self.values[entries].iter().copied())
+    }
+
+    /// One value.
+    pub fn get(&self, row: usize, column: usize) -> f32 {
+        let first = self.starts[row];
+        let columns = &self.columns[first..self.starts[row + 1]];
+        columns.binary_search(&(column as u32)).map_or(0.0, |k| self.values[first + k])
+    }
+
+    /// The rows named by `indices`, in that order.
+    pub fn select(&self, indices: &[usize]) -> Self {
+        let mut chosen = Self { n_columns: self.n_columns, starts: vec![0], ..Self::default() };
+        for &r in indices {
+            let entries = self.starts[r]..self.starts[r + 1];
+            chosen.columns.extend_from_slice(&self.columns[entries.clone()]);
+            chosen.values.extend_from_slice(&self.values[entries]);
+            chosen.starts.push(chosen.values.len());
+        }
+        chosen
+    }
+
+    /// The rows named by `rows` with their zeros, one after the other.
+    pub fn expand(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<f32> {
+        let mut values = vec![0.0; rows.len() * self.n_columns];
+        for (to, r) in values.chunks_exact_mut(self.n_columns).zip(rows) {
+            self.row(r).for_each(|(column, value)| to[column] = value);
+        }
+        values
+    }
+
+    /// All rows with their zeros.
+    pub fn to_reals(&self) -> RealRows {
+        RealRows::new(self.n_columns, self.expand(0..self.n_rows()))
+    }
+}

@@ -1,0 +1,170 @@
+//! Train on rows that come in pieces.
+
+use super::checkpoint;
+use super::schedule::Schedule;
+use super::settings::TrainSettings;
+use super::trainer::{self, Trainer};
+use crate::data::Rows;
+use crate::gradient::Gradient;
+use crate::model::Rbm;
+use crate::progress::Progress;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::path::Path;
+
+/// More pieces than anybody will give.
+const ENDLESS: usize = 1 << 31;
+
+/// Training on rows that come in pieces of any size: one pass over each, in minibatches.
+///
+/// Chains, optimiser and centring go on from piece to piece. The learning rate is constant, for nobody knows how much is
+/// to come. The visible offsets of centring are the means of all rows so far. A stopping set is made from the rows of
+/// the piece at hand, so tours want pieces of some hundred rows.
+///
+/// ```
+/// use mclv::data::{self, DataSpec};
+/// use mclv::progress::Silent;
+/// use mclv::train::{Feed, TrainSettings};
+/// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
+/// let mut feed = Feed::new(TrainSettings { n_hidden: 4, ..TrainSettings::default() }, &bars.rows, None)?;
+/// feed.add(&bars.rows.select(&[0, 3, 5]), &Silent)?;
+/// let mut again = Feed::from_bytes(&feed.to_bytes())?;
+/// feed.add(&bars.rows, &Silent)?;
+/// again.add(&bars.rows, &Silent)?;
+/// assert_eq!(feed.rbm(), again.rbm());
+/// # Ok::<(), mclv::Error>(())
+/// ```
+pub struct Feed {
+    trainer: Trainer,
+    /// Rows so far.
+    n_rows: usize,
+}
+
+/// What is kept beside the trainer's state.
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    settings: TrainSettings,
+    visible_offsets: Vec<f64>,
+    n_rows: usize,
+    n_updates: u64,
+}
+
+impl Feed {
+    /// Begin at `rbm`, or at an initial model for `rows`, which are looked at but not learnt from.
+    ///
+    /// # Errors
+    /// If settings, model and rows do not go together.
+    pub fn new(mut settings: TrainSettings, rows: &Rows, rbm: Option<Rbm>) -> Result<Self> {
+        settings.check()?;
+        settings.schedule = Schedule::Constant;
+        settings.epochs = ENDLESS;
+        settings.drop_last = false;
+        // The first minibatch may be a short one.
+        let n = settings.batch_size;
+        match &mut settings.gradient {
+            Gradient::Pcd { n_chains: chains @ 0, .. } => *chains = n,
+            Gradient::Lvs(lvs) if lvs.n_tours == 0 => lvs.n_tours = n,
+            _ => {}
+        }
+        let mut trainer = match rbm {
+            None => Trainer::new(settings, rows, None),
+            Some(rbm) => Trainer::from_model(settings, rbm, rows, None),
+        }?;
+        trainer.n_updates_before = Some(0);
+        Ok(Self { trainer, n_rows: 0 })
+    }
+
+    /// Learn from `rows`. A piece that is stopped is over: the next begins with its own rows.
+    ///
+    /// # Errors
+    /// [`Error::Cancelled`] if stopped; or if the rows do not fit the model; or what the estimator cannot do.
+    pub fn add(&mut self, rows: &Rows, progress: &dyn Progress) -> Result<()> {
+        let trainer = &mut self.trainer;
+        trainer.rbm().check_width(rows.n_columns())?;
+        trainer::check_steps(&trainer.settings, rows.n_rows())?;
+        let share = rows.n_rows() as f64 / (self.n_rows + rows.n_rows()) as f64;
+        for (mean, new) in trainer.offsets.visible.iter_mut().zip(rows.column_means()) {
+            // All that came before the first piece was a guess.
+            *mean = if self.n_rows == 0 { new } else { *mean + share * (new - *mean) };
+        }
+        self.n_rows += rows.n_rows();
+        let epoch = trainer.epoch;
+        let result = trainer.epoch(rows, progress);
+        (trainer.epoch, trainer.update) = (epoch + 1, 0);
+        let n_updates = trainer::n_updates(&trainer.settings, rows.n_rows()) as u64;
+        trainer.n_updates_before = trainer.n_updates_before.map(|n| n + n_updates);
+        result
+    }
+
+    /// The model as it is now.
+    pub fn rbm(&self) -> &Rbm {
+        self.trainer.rbm()
+    }
+
+    /// The trainer.
+    pub fn trainer(&self) -> &Trainer {
+        &self.trainer
+    }
+
+    /// Everything that is needed to go on as if nothing had happened.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let trainer = &self.trainer;
+        let kept = Kept {
+            settings: trainer.settings.clone(),
+            visible_offsets: trainer.offsets.visible.clone(),
+            n_rows: self.n_rows,
+            n_updates: trainer.n_updates_before.unwrap_or_default(),
+        };
+        checkpoint::to_bytes(&trainer.state(), &kept)
+    }
+
+    /// Go on from what [`to_bytes`](Self::to_bytes) gave.
+    ///
+    /// # Errors
+    /// If that is damaged.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
+        let source = Path::new("kept training");
+        let (state, kept) = checkpoint::from_bytes::<Kept>(source, bytes)?;
+        kept.settings.check()?;
+        if kept.visible_offsets.len() != state.rbm.n_visible() {
+            return Err(Error::malformed(source, "the visible offsets have another size"));
+        }
+        let mut trainer = Trainer::assemble(kept.settings, state.rbm.clone(), kept.visible_offsets, None);
+        trainer.restore(state)?;
+        trainer.n_updates_before = Some(kept.n_updates);
+        Ok(Self { trainer, n_rows: kept.n_rows })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bits::BitRows;
+    use crate::progress::Silent;
+
+    #[test]
+    fn no_two_updates_have_the_same_number() {
+        let rows = |n| Rows::Bits(BitRows::zeros(n, 3));
+        let settings = TrainSettings { n_hidden: 2, batch_size: 10, ..TrainSettings::default() };
+        let mut feed = Feed::new(settings, &rows(1), None).unwrap();
+        let mut expected = 0;
+        for (n_rows, n_updates) in [(1, 1), (35, 4), (10, 1), (11, 2)] {
+            feed.add(&rows(n_rows), &Silent).unwrap();
+            expected += n_updates;
+            assert_eq!(feed.trainer.n_updates_before, Some(expected));
+        }
+        let again = Feed::from_bytes(&feed.to_bytes()).unwrap();
+        assert_eq!(again.trainer.n_updates_before, Some(expected));
+    }
+
+    #[test]
+    fn visible_offsets_are_the_means_of_all_rows_so_far() {
+        let column = |values: &[f32]| Rows::from_values("x", 1, values.to_vec()).unwrap();
+        let settings = TrainSettings { n_hidden: 2, ..TrainSettings::default() };
+        let mut feed = Feed::new(settings, &column(&[0.25]), None).unwrap();
+        for (piece, mean) in [(&[1.0, 0.0][..], 0.5), (&[1.0, 1.0], 0.75), (&[0.0; 8], 0.25)] {
+            feed.add(&column(piece), &Silent).unwrap();
+            assert!((feed.trainer.offsets.visible[0] - mean).abs() < 1e-12);
+        }
+    }
+}

@@ -1,0 +1,37 @@
+"""Restricted Boltzmann Machines whose training and evaluation carry guarantees.
+
+>>> import mclv
+>>> digits = mclv.datasets.load("digits", split="train")
+>>> result = mclv.train(digits, 16, epochs=5, seed=1)
+>>> mclv.log_partition(result).guarantee
+'exact'
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from . import datasets, errors
+from ._mclv import __version__, kernels
+from ._convert import from_rbms, from_sklearn, to_rbms, to_sklearn
+from .errors import MclvError
+from ._model import RBM, load, save
+from ._partition import Likelihood, LogZ, log_likelihood, log_likelihoods, log_partition
+from ._tours import StoppingSet, Tours, tours
+from ._training import TrainResult, train
+
+if TYPE_CHECKING:
+    from ._sklearn import BernoulliRBM
+
+__all__ = [
+    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "StoppingSet", "Tours", "TrainResult", "__version__",
+    "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood", "log_likelihoods",
+    "log_partition", "save", "to_rbms", "to_sklearn", "tours", "train",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    # scikit-learn is asked for only by those who use the estimator.
+    if name == "BernoulliRBM":
+        from ._sklearn import BernoulliRBM
+
+        return BernoulliRBM
+    raise AttributeError(f"module 'mclv' has no attribute {name!r}")

@@ -1,0 +1,94 @@
+"""Models from and to other packages: scikit-learn's BernoulliRBM, and the HDF5 files of ``rbms``."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .errors import FormatError
+from ._model import RBM, as_model
+
+__all__ = ["from_rbms", "from_sklearn", "to_rbms", "to_sklearn"]
+
+
+def from_sklearn(estimator: Any) -> RBM:
+    """The model of a fitted ``sklearn.neural_network.BernoulliRBM``, in single precision."""
+    return as_model(estimator)
+
+
+def to_sklearn(model: Any) -> Any:
+    """A fitted ``sklearn.neural_network.BernoulliRBM`` with the model's parameters.
+
+    Examples
+    --------
+    >>> import mclv
+    >>> rbm = mclv.RBM([[1.0], [-1.0]], [0.5, 0.0], [0.25])
+    >>> mclv.from_sklearn(mclv.to_sklearn(rbm)) == rbm
+    True
+    """
+    from sklearn.neural_network import BernoulliRBM
+
+    rbm = as_model(model)
+    estimator = BernoulliRBM(n_components=rbm.n_hidden)
+    estimator.components_ = np.ascontiguousarray(rbm.weights.T)
+    estimator.intercept_visible_ = rbm.visible_bias
+    estimator.intercept_hidden_ = rbm.hidden_bias
+    estimator.n_features_in_ = rbm.n_visible
+    estimator._n_features_out = rbm.n_hidden
+    # Its fit leaves chains behind, which partial_fit goes on with.
+    estimator.h_samples_ = np.zeros((estimator.batch_size, rbm.n_hidden), dtype=np.float32)
+    return estimator
+
+
+def from_rbms(path: str | os.PathLike[str], update: int | None = None) -> RBM:
+    """A model of the ``rbms`` package from its HDF5 file (``update_N/params/{vbias,hbias,weight_matrix}``).
+
+    Parameters
+    ----------
+    path : str or path
+    update : int, optional
+        Which of the saved updates; the last if none is named. Needs h5py.
+    """
+    import h5py
+
+    with h5py.File(path, "r") as file:
+        updates = {int(key[7:]): key for key in file if key.startswith("update_") and key[7:].isdigit()}
+        if not updates:
+            raise FormatError(f"{os.fspath(path)} has no group update_N: it was not written by rbms")
+        chosen = max(updates) if update is None else update
+        if chosen not in updates:
+            raise FormatError(f"{os.fspath(path)} has no update {chosen}; there are {sorted(updates)}")
+        try:
+            params = file[updates[chosen]]["params"]
+            arrays = [np.asarray(params[name]) for name in ("weight_matrix", "vbias", "hbias")]
+        except KeyError as error:
+            raise FormatError(f"{os.fspath(path)}, update {chosen}: no Bernoulli RBM ({error.args[0]})") from None
+    return RBM(*arrays)
+
+
+def to_rbms(model: Any, path: str | os.PathLike[str], update: int = 1) -> None:
+    """Write a model's parameters as the ``rbms`` package lays them out. Needs h5py.
+
+    Examples
+    --------
+    >>> import mclv, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.h5")
+    >>> rbm = mclv.RBM([[1.0], [-1.0]], [0.5, 0.0], [0.25])
+    >>> mclv.to_rbms(rbm, path)
+    >>> mclv.from_rbms(path) == rbm
+    True
+    """
+    import h5py
+
+    rbm = as_model(model)
+    beside = f"{os.fspath(path)}.part"
+    try:
+        with h5py.File(beside, "w") as file:
+            params = file.create_group(f"update_{update}").create_group("params")
+            params["vbias"], params["hbias"], params["weight_matrix"] = rbm.visible_bias, rbm.hidden_bias, rbm.weights
+        os.replace(beside, path)
+    finally:
+        if os.path.exists(beside):
+            os.remove(beside)

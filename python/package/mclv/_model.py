@@ -1,0 +1,206 @@
+"""A Restricted Boltzmann Machine: parameters, what follows from them, and files."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _mclv
+from ._rows import as_rows, seed_of, threads
+
+__all__ = ["RBM", "load", "save"]
+
+
+class RBM:
+    """A model over ``v`` in {0,1}^n_visible and ``h`` in {0,1}^n_hidden with ``E(v,h) = -v'Wh - b'v - a'h``.
+
+    Parameters are single precision; energies and likelihoods are computed in double precision. A model does not change.
+
+    Parameters
+    ----------
+    weights : array of shape (n_visible, n_hidden)
+        ``W``. Note that scikit-learn's ``components_`` is its transpose.
+    visible_bias : array of shape (n_visible,)
+        ``b``.
+    hidden_bias : array of shape (n_hidden,)
+        ``a``.
+
+    Examples
+    --------
+    >>> import mclv, numpy as np
+    >>> rbm = mclv.RBM([[1.0], [-1.0]], [0.5, 0.0], [0.25])
+    >>> rbm
+    RBM(n_visible=2, n_hidden=1)
+    >>> rbm.mean_hidden([[1, 0]]).round(4)
+    array([[0.7773]], dtype=float32)
+    >>> bool(np.isclose(rbm.free_energy([[1, 0]])[0], -0.5 - np.log1p(np.exp(1.25))))
+    True
+    """
+
+    _model: _mclv.Model
+
+    def __init__(self, weights: npt.ArrayLike, visible_bias: npt.ArrayLike, hidden_bias: npt.ArrayLike) -> None:
+        self._model = _mclv.Model(_matrix(weights), _vector(visible_bias), _vector(hidden_bias), None)
+
+    @classmethod
+    def _wrap(cls, model: _mclv.Model) -> RBM:
+        rbm = cls.__new__(cls)
+        rbm._model = model
+        return rbm
+
+    @property
+    def n_visible(self) -> int:
+        """Visible units."""
+        return self._model.shape[0]
+
+    @property
+    def n_hidden(self) -> int:
+        """Hidden units."""
+        return self._model.shape[1]
+
+    @property
+    def weights(self) -> npt.NDArray[np.float32]:
+        """``W``, (n_visible, n_hidden), a copy."""
+        return self._model.weights
+
+    @property
+    def visible_bias(self) -> npt.NDArray[np.float32]:
+        """``b``, a copy."""
+        return self._model.visible_bias
+
+    @property
+    def hidden_bias(self) -> npt.NDArray[np.float32]:
+        """``a``, a copy."""
+        return self._model.hidden_bias
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """Where the model came from: settings, seed, data, metrics at the end."""
+        return self._model.provenance
+
+    def free_energy(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+        """``F(v) = -log sum_h exp(-E(v,h))`` of each row."""
+        return self._model.free_energy(as_rows(v, "v"), threads(n_jobs))
+
+    def pseudo_log_likelihood(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+        """``sum_i log p(v_i | all other units)`` of each row: exact, over all units, and not the likelihood."""
+        return self._model.pseudo_log_likelihood(as_rows(v, "v"), threads(n_jobs))
+
+    def mean_hidden(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float32]:
+        """``E[h|v]`` of each row."""
+        return self._model.mean_hidden(as_rows(v, "v"), threads(n_jobs))
+
+    def mean_visible(self, h: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float32]:
+        """``E[v|h]`` of each row."""
+        return self._model.mean_visible(as_rows(h, "h"), threads(n_jobs))
+
+    def reconstruction_error(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> float:
+        """Mean squared ``v - E[v | E[h|v]]``. It can fall while the likelihood falls."""
+        return self._model.reconstruction_error(as_rows(v, "v"), threads(n_jobs))
+
+    def sample(
+        self,
+        n_samples: int = 64,
+        *,
+        burn_in: int = 1000,
+        start: npt.ArrayLike | None = None,
+        means: bool = False,
+        seed: Any = 0,
+        n_jobs: int | None = None,
+    ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
+        """Draw ``v`` by one block-Gibbs chain for each sample.
+
+        Each step leaves the model's distribution invariant, but nothing says that `burn_in` steps reach it.
+
+        Parameters
+        ----------
+        n_samples : int
+            Samples, independent given their starts.
+        burn_in : int
+            Block-Gibbs steps of each chain.
+        start : array of shape (n, n_visible), optional
+            Where chains begin, in turn; by default at draws from the visible biases alone.
+        means : bool
+            Return ``E[v|h]`` of the last step instead: the same samples, smoothed.
+        seed : int, RandomState, Generator or None
+            The same integer gives the same samples as ``mclv sample --seed``.
+        n_jobs : int, optional
+            Threads; they do not change the result.
+
+        Examples
+        --------
+        >>> import mclv
+        >>> rbm = mclv.RBM([[0.0]], [9.0], [0.0])  # its one unit is nearly always on
+        >>> rbm.sample(3, burn_in=2).tolist()
+        [[1], [1], [1]]
+        """
+        rows = None if start is None else as_rows(start, "start")
+        v, mean, _ = self._model.sample(n_samples, burn_in, means, seed_of(seed), rows, threads(n_jobs))
+        return v if mean is None else mean
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model: ``.safetensors`` (with provenance), ``.npz`` (scikit-learn's names) or ``.npy`` (three files)."""
+        self._model.save(path)
+
+    def __eq__(self, other: object) -> bool:
+        return self._model.equals(other._model) if isinstance(other, RBM) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"RBM(n_visible={self.n_visible}, n_hidden={self.n_hidden})"
+
+    def __reduce__(self) -> Any:
+        return _restore, (self.weights, self.visible_bias, self.hidden_bias, self.provenance)
+
+
+def _restore(weights: Any, visible_bias: Any, hidden_bias: Any, provenance: dict[str, Any]) -> RBM:
+    return RBM._wrap(_mclv.Model(weights, visible_bias, hidden_bias, provenance))
+
+
+def _matrix(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    array = np.asarray(values, dtype=np.float32)
+    if array.ndim != 2:
+        from .errors import DataError
+
+        raise DataError(f"weights have {array.ndim} dimensions; give a matrix (n_visible, n_hidden)")
+    return array
+
+
+def _vector(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
+    return np.asarray(values, dtype=np.float32).reshape(-1)
+
+
+def load(path: str | os.PathLike[str]) -> RBM:
+    """Read a model that the command line, this package or scikit-learn's arrays in an ``.npz`` have written.
+
+    Examples
+    --------
+    >>> import mclv, os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.safetensors")
+    >>> rbm = mclv.RBM([[1.0], [-1.0]], [0.5, 0.0], [0.25])
+    >>> mclv.save(rbm, path)
+    >>> mclv.load(path) == rbm
+    True
+    """
+    return RBM._wrap(_mclv.Model.load(path))
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a model, or what a fitted estimator has learnt; the extension says in which format."""
+    as_model(model).save(path)
+
+
+def as_model(model: Any) -> RBM:
+    """The model of an RBM, a training result, or an estimator with scikit-learn's attributes."""
+    if isinstance(model, RBM):
+        return model
+    inner = getattr(model, "model", None)
+    if isinstance(inner, RBM):
+        return inner
+    if hasattr(model, "components_"):
+        return RBM(np.asarray(model.components_).T, model.intercept_visible_, model.intercept_hidden_)
+    raise TypeError(f"{type(model).__name__} is no model: give an RBM, a training result or a fitted BernoulliRBM")

@@ -1,0 +1,167 @@
+"""Log Z by several methods, and likelihoods with it; every number with its uncertainty and its guarantee."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _mclv
+from ._rows import as_rows, seed_of, threads
+from ._model import as_model
+
+__all__ = ["Likelihood", "LogZ", "log_likelihood", "log_likelihoods", "log_partition"]
+
+
+@dataclass(frozen=True)
+class LogZ:
+    """An estimate of log Z in nats. ``float(log_z)`` is its value."""
+
+    value: float
+    #: Standard error; 0 if exact.
+    std_err: float
+    #: A 95 % confidence interval, if the method dares to give one.
+    interval: tuple[float, float] | None
+    #: ``"exact"``, ``"unbiased-z"``, ``"lower-bound"``, ``"upper-bound"`` or ``"none"``.
+    guarantee: str
+    method: str
+    #: States summed, or Gibbs steps made.
+    n_states: float
+    seconds: float
+    #: What to know before relying on it.
+    notes: list[str]
+    #: The guarantee in words: of Z, of log Z, and of a likelihood made with it.
+    guarantee_z: str
+    guarantee_log_z: str
+    guarantee_likelihood: str
+
+    def __float__(self) -> float:
+        return self.value
+
+    def __str__(self) -> str:
+        error = "" if self.guarantee == "exact" else f" ± {self.std_err:.4f}"
+        return f"{self.value:.4f}{error} ({self.method}; Z {self.guarantee_z})"
+
+
+@dataclass(frozen=True)
+class Likelihood:
+    """The average log-likelihood of rows, in nats per row. ``float(likelihood)`` is its mean."""
+
+    mean: float
+    #: How much the mean would vary had other rows been drawn.
+    std_err_rows: float
+    #: The error of log Z, common to all rows; 0 if exact.
+    std_err_log_z: float
+    #: A 95 % interval for the mean over these very rows, if log Z has one.
+    interval: tuple[float, float] | None
+    #: On which side the estimate errs on average.
+    guarantee: str
+    #: Smallest and largest log-likelihood of a row.
+    range: tuple[float, float]
+    n_rows: int
+    log_z: LogZ
+
+    def __float__(self) -> float:
+        return self.mean
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4f} ± {self.std_err_rows:.4f} nats per row (log Z {self.log_z})"
+
+
+def log_partition(
+    model: Any,
+    method: str = "best",
+    *,
+    data: Any = None,
+    stopping_set: Any = None,
+    n_tours: int | None = None,
+    target_se: float | None = None,
+    samples_per_row: int | None = None,
+    max_steps: int | None = None,
+    n_chains: int | None = None,
+    n_betas: int | None = None,
+    time_limit: float | None = None,
+    seed: Any = 0,
+    n_jobs: int | None = None,
+) -> LogZ:
+    """Log Z of a model.
+
+    Parameters
+    ----------
+    model : RBM, TrainResult or fitted BernoulliRBM
+    method : {"best", "exact", "mclv", "ais", "reverse-ais", "bar"}
+        ``"best"``: exact where `time_limit` allows it, else tours where they return, else AIS.
+    data : rows, optional
+        They give stopping sets, base models and starts.
+    stopping_set : StoppingSet, optional
+        Instead of one from data or from pilot chains.
+    n_tours, target_se : int or float, optional
+        Tours to make, or the standard error that a pilot chooses their number for (0.01).
+    samples_per_row : int, optional
+        Hidden states per row in the stopping set.
+    max_steps : int, optional
+        Steps of all tours together.
+    n_chains, n_betas : int, optional
+        Chains (128) and temperatures (10,000) of AIS.
+    time_limit : float, optional
+        Seconds that an enumeration may take (3600).
+    seed, n_jobs
+        As everywhere.
+
+    Examples
+    --------
+    >>> import mclv
+    >>> rbm = mclv.RBM([[0.8] * 3] * 4, [-1.0] * 4, [-1.0] * 3)
+    >>> exact = mclv.log_partition(rbm)
+    >>> exact.guarantee, round(exact.value, 6)
+    ('exact', 4.30195)
+    >>> tours = mclv.log_partition(rbm, "mclv", data=[[0, 0, 0, 0], [1, 1, 1, 1]], n_tours=5000)
+    >>> tours.guarantee_z, abs(tours.value - exact.value) < 4 * tours.std_err
+    ('unbiased', True)
+    """
+    limits = {
+        "n_tours": n_tours, "target_se": target_se, "samples_per_row": samples_per_row, "max_steps": max_steps,
+        "n_chains": n_chains, "n_betas": n_betas, "time_limit": time_limit, "seed": seed_of(seed),
+    }  # fmt: skip
+    facts = _mclv.log_partition(
+        as_model(model)._model,
+        None if method == "best" else method,
+        None if data is None else as_rows(data, "data"),
+        None if stopping_set is None else stopping_set._set,
+        limits,
+        threads(n_jobs),
+    )
+    return LogZ(**facts)
+
+
+def log_likelihoods(model: Any, X: Any, log_z: LogZ | float, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
+    """``log p(v) = -F(v) - log Z`` of each row."""
+    return -as_model(model).free_energy(X, n_jobs=n_jobs) - float(log_z)
+
+
+def log_likelihood(
+    model: Any, X: Any, log_z: LogZ | None = None, *, n_jobs: int | None = None, **settings: Any
+) -> Likelihood:
+    """The average log-likelihood of the rows of `X`, with its error bars.
+
+    Without `log_z` it is found as ``log_partition(model, **settings)`` finds it, with `X` as data.
+
+    Examples
+    --------
+    >>> import mclv
+    >>> rbm = mclv.RBM([[0.0]] * 3, [0.0] * 3, [0.0])
+    >>> print(mclv.log_likelihood(rbm, [[0, 0, 1], [1, 0, 0]]))
+    -2.0794 ± 0.0000 nats per row (log Z 2.7726 (exact; Z exact))
+    """
+    rows = as_rows(X)
+    if log_z is None:
+        log_z = log_partition(model, **({"data": rows} | settings), n_jobs=n_jobs)
+    facts = _mclv.likelihood(as_model(model)._model, rows, _plain(log_z), threads(n_jobs))
+    facts.pop("guarantee_log_z")
+    return Likelihood(**facts, log_z=log_z)
+
+
+def _plain(log_z: LogZ) -> dict[str, Any]:
+    return {name: value for name, value in asdict(log_z).items() if not name.startswith("guarantee_")}

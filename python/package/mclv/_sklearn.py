@@ -1,0 +1,335 @@
+"""An estimator for scikit-learn: its own BernoulliRBM's constructor and methods, and what that one lacks."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from . import _mclv
+from ._model import RBM, as_model
+from ._partition import Likelihood, log_likelihood, log_partition
+from ._rows import as_rows, seed_of, threads, warn_outside
+from ._settings import nested
+from ._training import finished
+from .errors import SettingError
+
+__all__ = ["BernoulliRBM"]
+
+class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Bernoulli Restricted Boltzmann Machine, a drop-in for ``sklearn.neural_network.BernoulliRBM``.
+
+    The same names and defaults; persistent chains that are centred and whose learning rate falls to zero; results that follow
+    from the seed alone. Ctrl-C during `fit` leaves a model that can be used, and raises ``KeyboardInterrupt``.
+
+    Parameters
+    ----------
+    n_components : int, default=256
+        Hidden units.
+    learning_rate : float, default=0.1
+        Initial learning rate.
+    batch_size : int, default=10
+        Rows per update. Larger ones, such as 128, are faster.
+    n_iter : int, default=10
+        Passes over the data.
+    verbose : int, default=0
+        Evaluate the likelihood while training, and print it.
+    random_state : int, RandomState, Generator or None, default=None
+        An integer is the seed itself: with the same settings, ``mclv train --seed`` gives the same model, bit for bit.
+    gradient : {"pcd", "cd", "lvs", "exact"}, default="pcd"
+        Persistent contrastive divergence, contrastive divergence, Las Vegas tours, or the exact gradient (small models).
+    k : int or "dynamic", default=1
+        Gibbs steps per update; ``"dynamic"``, for tours only: until they return.
+    n_chains : int, default=None
+        Persistent chains, or tours per update; None: as many as rows in a minibatch.
+    unfinished : {"carry", "keep", "drop"}, default=None
+        Of tours: what becomes of those that have not returned. None: ``"carry"``.
+    stopping_samples : int, default=None
+        Of tours: hidden states per row in the stopping set. None: 1.
+    centered : bool, default=True
+        Centre the gradient.
+    schedule : {"linear", "cosine", "plateau", "constant"}, default="linear"
+        How the learning rate falls in `fit`; `partial_fit` has a constant one.
+    optimizer : {"sgd", "adam"}, default="sgd"
+    momentum : float, default=None
+        Of sgd.
+    l1, l2 : float, default=0
+        Weight decay.
+    clip : float, default=0
+        Largest norm of a gradient; 0: no limit.
+    init : {"data", "paper"}, default="data"
+        How the model begins.
+    eval_every : int, default=None
+        Epochs between two evaluations of the likelihood for `history_`; 0: as often as 5 % of the time allows. None: none,
+        unless `verbose`.
+    score_method : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
+        What `score` and `score_samples` compute.
+    input_range : {"warn", "error"}, default="warn"
+        Values outside [0, 1] are clipped with one warning, or refused.
+    n_jobs : int, default=None
+        Threads; they do not change the result. None: ``OMP_NUM_THREADS`` if set, else one for each core.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_components, n_features)
+        Weights.
+    intercept_visible_ : array of shape (n_features,)
+    intercept_hidden_ : array of shape (n_components,)
+    history_ : list of dict
+        Metrics of each epoch of `fit`; likelihoods where an epoch was evaluated.
+    n_features_in_ : int
+    feature_names_in_ : array of str, if `X` has names that are all strings
+
+    Examples
+    --------
+    >>> import mclv
+    >>> X = [[0, 0, 0], [0, 1, 1], [1, 0, 1], [1, 1, 1]]
+    >>> rbm = mclv.BernoulliRBM(n_components=2, random_state=0).fit(X)
+    >>> rbm.transform(X).shape
+    (4, 2)
+    >>> rbm.log_likelihood(X).log_z.guarantee
+    'exact'
+    """
+
+    def __init__(
+        self,
+        n_components: int = 256,
+        *,
+        learning_rate: float = 0.1,
+        batch_size: int = 10,
+        n_iter: int = 10,
+        verbose: int = 0,
+        random_state: Any = None,
+        gradient: str = "pcd",
+        k: int | str = 1,
+        n_chains: int | None = None,
+        unfinished: str | None = None,
+        stopping_samples: int | None = None,
+        centered: bool = True,
+        schedule: str = "linear",
+        optimizer: str = "sgd",
+        momentum: float | None = None,
+        l1: float = 0.0,
+        l2: float = 0.0,
+        clip: float = 0.0,
+        init: str = "data",
+        eval_every: int | None = None,
+        score_method: str = "pseudo-likelihood",
+        input_range: str = "warn",
+        n_jobs: int | None = None,
+    ) -> None:
+        self.n_components = n_components
+        self.learning_rate = learning_rate
+        self.batch_size = batch_size
+        self.n_iter = n_iter
+        self.verbose = verbose
+        self.random_state = random_state
+        self.gradient = gradient
+        self.k = k
+        self.n_chains = n_chains
+        self.unfinished = unfinished
+        self.stopping_samples = stopping_samples
+        self.centered = centered
+        self.schedule = schedule
+        self.optimizer = optimizer
+        self.momentum = momentum
+        self.l1 = l1
+        self.l2 = l2
+        self.clip = clip
+        self.init = init
+        self.eval_every = eval_every
+        self.score_method = score_method
+        self.input_range = input_range
+        self.n_jobs = n_jobs
+
+    #: What `partial_fit` goes on with, and the weights it left behind.
+    _feed: _mclv.Feed
+    _feed_weights: Any
+
+    # Fitting
+
+    def fit(self, X: Any, y: Any = None) -> BernoulliRBM:
+        """Fit the model to the rows of `X` (dense or sparse, values in [0, 1]).
+
+        Returns
+        -------
+        self
+        """
+        rows = self._rows(self._validated(X, reset=True))
+        watch = self.eval_every is not None or bool(self.verbose)
+        settings = self._settings() | {"epochs": self._whole("n_iter"), "eval-every": self.eval_every or 0}
+        on_epoch = self._print if self.verbose else None
+        done = _mclv.train(settings, rows, None, None, watch, False, (on_epoch, None), threads(self.n_jobs))
+        interrupted = isinstance(done["raised"], KeyboardInterrupt)
+        result = finished(done)
+        self._keep(result.model, settings["seed"], result.history)
+        if interrupted:
+            raise KeyboardInterrupt("training was interrupted; the estimator holds the model so far")
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> BernoulliRBM:
+        """Go on with the rows of `X`, any number of them: one pass over them, in minibatches of `batch_size`.
+
+        Chains, optimiser and centring go on from call to call, also through pickles; the learning rate is constant. After
+        `fit` they begin anew at the model. Tours make their stopping set from the rows of each call: give some hundred.
+
+        Returns
+        -------
+        self
+        """
+        first = not hasattr(self, "components_")
+        rows = self._rows(self._validated(X, reset=first))
+        feed, seed = self._feed_of_model(), None
+        if first or feed is None:
+            settings = self._settings()
+            feed = _mclv.Feed(settings, rows, None if first else as_model(self)._model)
+            seed = settings["seed"]
+        try:
+            feed.add(rows, threads(self.n_jobs))
+        finally:
+            self._keep(RBM._wrap(feed.model()), seed, getattr(self, "history_", []))
+            self._feed, self._feed_weights = feed, self.components_
+        return self
+
+    def _feed_of_model(self) -> _mclv.Feed | None:
+        """What `partial_fit` goes on with, unless the model is another one by now."""
+        is_current = getattr(self, "_feed_weights", None) is getattr(self, "components_", self)
+        return self._feed if is_current else None
+
+    def _keep(self, model: RBM, seed: int | None, history: list[dict[str, Any]]) -> None:
+        self.components_ = np.ascontiguousarray(model.weights.T)
+        self.intercept_visible_ = model.visible_bias
+        self.intercept_hidden_ = model.hidden_bias
+        self.history_ = history
+        self._n_features_out = self.components_.shape[0]
+        if seed is not None:
+            self.random_state_ = np.random.RandomState(seed % 2**32)
+
+    def _settings(self) -> dict[str, Any]:
+        lvs = self.gradient == "lvs"
+        return nested(
+            n_hidden=self._whole("n_components"),
+            learning_rate=self.learning_rate,
+            batch_size=self._whole("batch_size"),
+            gradient=self.gradient,
+            k=None if self.gradient == "exact" else self.k,
+            unfinished=self.unfinished,
+            samples_per_row=self.stopping_samples,
+            centered=self.centered,
+            schedule=self.schedule,
+            optimizer=self.optimizer,
+            momentum=self.momentum,
+            l1=self.l1,
+            l2=self.l2,
+            clip=self.clip,
+            init=self.init,
+            seed=seed_of(self.random_state),
+            **{"n_tours" if lvs else "n_chains": self.n_chains},
+        )
+
+    def _whole(self, name: str) -> int:
+        value = getattr(self, name)
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise SettingError(f"{name} = {value!r} is not allowed: a whole number, at least 1")
+        return int(value)
+
+    def _print(self, metrics: dict[str, Any], _model: Any) -> None:
+        name = "train_log_likelihood"
+        value = f", log-likelihood = {metrics[name]:.3f}" if metrics.get(name) is not None else ""
+        print(f"[{type(self).__name__}] Iteration {metrics['epoch']}{value}, time = {metrics['seconds']:.2f}s", file=sys.stdout)
+
+    # Using the model
+
+    def transform(self, X: Any) -> npt.NDArray[Any]:
+        """The probabilities of the hidden units given each row; double precision if `X` has it."""
+        X = self._checked(X)
+        model, jobs = as_model(self)._model, threads(self.n_jobs)
+        out = model.mean_hidden(self._rows(X), jobs)
+        return out.astype(np.float64) if X.dtype == np.float64 else out
+
+    def score_samples(self, X: Any, *, method: str | None = None) -> npt.NDArray[np.float64]:
+        """The pseudo-log-likelihood of each row (exact and deterministic), or its log-likelihood.
+
+        The first is ``sum_i log p(v_i | all other units)``: what scikit-learn estimates by flipping one random unit.
+
+        Parameters
+        ----------
+        X : rows
+        method : {"pseudo-likelihood", "likelihood"}, optional
+            By default `score_method`. The likelihood needs log Z: exact for small models, else by AIS.
+        """
+        X = self._checked(X)
+        method = method or self.score_method
+        model, jobs = as_model(self)._model, threads(self.n_jobs)
+        if method == "pseudo-likelihood":
+            return model.pseudo_log_likelihood(self._rows(X), jobs)
+        if method == "likelihood":
+            log_z = log_partition(self, n_jobs=self.n_jobs).value
+            return -model.free_energy(self._rows(X), jobs) - log_z
+        raise SettingError(f"score_method = {method!r} is not allowed: 'pseudo-likelihood' or 'likelihood'")
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """The mean of `score_samples`: what grid searches compare by."""
+        return float(np.mean(self.score_samples(X)))
+
+    def log_likelihood(self, X: Any, **settings: Any) -> Likelihood:
+        """The average log-likelihood of the rows with its error bars; `settings` as in ``mclv.log_partition``."""
+        rows = self._rows(self._checked(X))
+        return log_likelihood(self, rows, n_jobs=self.n_jobs, **settings)
+
+    def gibbs(self, v: Any, n_steps: int = 1) -> npt.NDArray[np.bool_]:
+        """Go `n_steps` block-Gibbs steps from each row; the next call goes on with other random numbers."""
+        rows = self._rows(self._checked(v))
+        n_rows, seed = rows.shape[0], int(self.random_state_.randint(2**31 - 1))
+        new, _, _ = as_model(self)._model.sample(n_rows, n_steps, False, seed, rows, threads(self.n_jobs))
+        return new.view(np.bool_)
+
+    def sample(
+        self, n_samples: int = 1, *, burn_in: int = 1000, means: bool = False, random_state: Any = None
+    ) -> npt.NDArray[Any]:
+        """Draw rows from the model by a block-Gibbs chain each; see ``RBM.sample``. None: other random numbers each time."""
+        check_is_fitted(self)
+        seed = self.random_state_ if random_state is None else random_state
+        return self.to_model().sample(n_samples, burn_in=burn_in, means=means, seed=seed, n_jobs=self.n_jobs)
+
+    def to_model(self) -> RBM:
+        """What was learnt, as a model for the functions of this package."""
+        check_is_fitted(self)
+        return as_model(self)
+
+    # What scikit-learn asks for
+
+    def _validated(self, X: Any, reset: bool) -> Any:
+        if self.input_range not in ("warn", "error"):
+            raise SettingError(f"input_range = {self.input_range!r} is not allowed: 'warn' or 'error'")
+        dtypes = [np.float32, np.float64, np.bool_, np.uint8]
+        return validate_data(self, X, accept_sparse=("csr", "csc"), dtype=dtypes, reset=reset)
+
+    def _checked(self, X: Any) -> Any:
+        check_is_fitted(self)
+        return self._validated(X, reset=False)
+
+    def _rows(self, X: Any) -> _mclv.Rows:
+        rows = as_rows(X, clip=self.input_range == "warn")
+        warn_outside(rows)
+        return rows
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in super().__getstate__().items() if not name.startswith("_feed")}
+        feed = self._feed_of_model()
+        return state if feed is None else state | {"_feed": feed}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if "_feed" in state:
+            self._feed_weights = self.components_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

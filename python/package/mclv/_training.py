@@ -1,0 +1,144 @@
+"""Train a model on rows in memory."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _mclv
+from ._progress import bar_for, chain_calls, in_python, note_of
+from ._rows import as_rows, threads
+from ._settings import nested
+from ._model import RBM
+
+__all__ = ["TrainResult", "train"]
+
+#: Called after each epoch with its metrics and the model; a true value stops the training.
+Callback = Callable[[dict[str, Any], RBM], Any]
+
+
+@dataclass
+class TrainResult:
+    """What training came to."""
+
+    #: The model at the end (or at the interruption; or, after divergence, of the epoch before).
+    model: RBM
+    #: The model with the best validation likelihood (of training rows without validation rows), if it was evaluated.
+    best_model: RBM | None
+    #: The epoch of `best_model`, from 1.
+    best_epoch: int | None
+    #: Metrics of each epoch, as in ``metrics.jsonl``; likelihoods in nats per row where an epoch was evaluated.
+    history: list[dict[str, Any]]
+    #: All settings, resolved, in the form of ``config.toml``.
+    settings: dict[str, Any]
+    #: ``"finished"``, ``"stopped early"``, ``"interrupted"`` or ``"diverged"``.
+    outcome: str
+    #: What guards noticed, with advice.
+    warnings: list[str] = field(default_factory=list)
+
+    def curve(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
+        """Epochs and values of one of the metrics, where it is known: ready for plotting."""
+        points = [(m["epoch"], m[name]) for m in self.history if m.get(name) is not None]
+        epochs, values = zip(*points) if points else ((), ())
+        return np.array(epochs, dtype=np.int64), np.array(values, dtype=np.float64)
+
+    def __repr__(self) -> str:
+        return f"TrainResult({self.outcome} after {len(self.history)} epochs, {self.model!r})"
+
+
+def train(
+    data: Any,
+    n_hidden: int = 25,
+    *,
+    validation: Any = None,
+    weights: npt.ArrayLike | None = None,
+    watch: bool = True,
+    callback: Callback | Sequence[Callback] | None = None,
+    progress: bool | str = False,
+    n_jobs: int | None = None,
+    **settings: Any,
+) -> TrainResult:
+    """Train as ``mclv train`` does: the same seed and settings give the same model, bit for bit.
+
+    Ctrl-C ends the training between two updates and returns what there is, with ``outcome == "interrupted"``.
+
+    Parameters
+    ----------
+    data : array or sparse matrix of shape (n_rows, n_visible), or Dataset
+        Rows of values in [0, 1]. Zeros and ones are packed into bits.
+    n_hidden : int
+        Hidden units.
+    validation : like `data`, optional
+        What the best epoch is chosen by.
+    weights : array of shape (n_rows,), optional
+        How much each row counts.
+    watch : bool
+        Evaluate the likelihood now and then (about 5 % of the time): exactly where the model is small enough.
+    callback : callable or list of them, optional
+        ``callback(metrics, model)`` after each epoch; a true value stops the training.
+    progress : bool, "tqdm" or "rich"
+        Show a bar; True: by tqdm where it is installed, else plain lines.
+    n_jobs : int, optional
+        Threads; they do not change the result.
+    **settings
+        The settings of ``mclv train``: ``gradient`` (``"cd"``, ``"pcd"``, ``"lvs"``, ``"exact"``), ``k``, ``n_chains``,
+        ``n_tours``, ``visible``, ``unfinished``, ``starts``, ``statistics``, ``samples_per_row``, ``row_fraction``,
+        ``redraw_every``, ``min_ess``, ``target_completion``, ``max_states``, ``max_set_cost``, ``warm_up_epochs``,
+        ``epochs``, ``batch_size``, ``drop_last``, ``learning_rate``, ``schedule``, ``optimizer``, ``momentum``, ``beta1``,
+        ``beta2``, ``epsilon``, ``l1``, ``l2``, ``clip``, ``centered``, ``offset_rate``, ``init``, ``eval_every``,
+        ``patience``, ``seed``.
+
+    Returns
+    -------
+    TrainResult
+
+    Examples
+    --------
+    >>> import mclv
+    >>> digits = mclv.datasets.load("digits", split="train")
+    >>> result = mclv.train(digits, 16, epochs=40, eval_every=10, seed=1)
+    >>> result
+    TrainResult(finished after 40 epochs, RBM(n_visible=64, n_hidden=16))
+    >>> epochs, likelihood = result.curve("train_log_likelihood")
+    >>> print(epochs, likelihood.round(2))
+    [10 20 30 40] [-26.09 -25.53 -25.35 -25.26]
+    """
+    rows, wanted = as_rows(data, "data"), nested(n_hidden=n_hidden, **settings)
+    callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []
+    calls: list[Callable[..., Any]] = [lambda metrics, model, f=f: f(metrics, RBM._wrap(model)) for f in callbacks]
+    bar = bar_for(progress)
+    if bar is not None:
+        calls.append(lambda metrics, _model: bar.note(text) if (text := note_of(metrics)) else None)
+    try:
+        done = _mclv.train(
+            wanted,
+            rows,
+            None if weights is None else np.asarray(weights, dtype=np.float32),
+            None if validation is None else as_rows(validation, "validation"),
+            watch,
+            True,
+            (chain_calls(calls) if calls else None, bar.progress if bar else None),
+            threads(n_jobs),
+        )
+    finally:
+        if bar is not None:
+            bar.close()
+    return finished(done)
+
+
+def finished(done: dict[str, Any]) -> TrainResult:
+    """The result of native training. Warns once of each thing noticed; errors of callbacks are raised, but not Ctrl-C."""
+    raised = done.pop("raised")
+    if raised is not None and not isinstance(raised, KeyboardInterrupt):
+        raise raised
+    said = list(dict.fromkeys(in_python(text) for text in done["warnings"]))
+    for text in said:
+        warnings.warn(text, RuntimeWarning, stacklevel=3)
+    best = done["best_model"]
+    model = {"model": RBM._wrap(done["model"]), "best_model": best and RBM._wrap(best), "warnings": said}
+    return TrainResult(**(done | model))

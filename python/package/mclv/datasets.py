@@ -1,0 +1,98 @@
+"""Data sets by name (``digits``, ``bars-and-stripes:4``, ``ising``, ``mnist``, ``fashion-mnist``) or from files."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _mclv
+from ._rows import seed_of
+
+__all__ = ["Dataset", "catalogue", "load"]
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Rows with everything known about them. Goes wherever rows are asked for; `X` and `y` are arrays."""
+
+    name: str
+    #: The class of each row as an index into `label_names`, if known.
+    y: npt.NDArray[np.int64] | None
+    label_names: list[str] | None
+    #: Height and width, if rows are pictures.
+    image_shape: tuple[int, int] | None
+    #: The highest expected log-likelihood per row that any model can reach; known for synthetic sets only.
+    best_log_likelihood: float | None
+    provenance: dict[str, Any] = field(repr=False)
+    _rows: _mclv.Rows = field(repr=False)
+
+    @property
+    def X(self) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
+        """The rows: uint8 if all values are 0 or 1, else float32."""
+        return self._rows.to_numpy()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+        return self._rows.shape
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+
+def load(
+    source: str | os.PathLike[str],
+    *,
+    split: str = "all",
+    binarize: str | float = "grey",
+    label_column: str | None = None,
+    seed: Any = 0,
+) -> Dataset:
+    """Load a data set as ``mclv`` does on the command line; named sets that are not on disk are fetched.
+
+    Parameters
+    ----------
+    source : str or path
+        A name, or an IDX, ``.npy``, ``.npz`` or ``.csv`` file.
+    split : {"all", "train", "validation", "test"}
+    binarize : {"grey", "bernoulli"} or float
+        What becomes of grey values; a number is a threshold.
+    label_column : str, optional
+        The labels' column of a ``.csv``, or array of an ``.npz``.
+    seed : int, RandomState, Generator or None
+        Of everything random: ``bernoulli``, the parts of a file, the draws of ``ising``.
+
+    Examples
+    --------
+    >>> import mclv
+    >>> digits = mclv.datasets.load("digits", split="test", binarize=0.5)
+    >>> digits.X.shape, digits.X.dtype, digits.y.shape
+    ((300, 64), dtype('uint8'), (300,))
+    """
+    spec = {
+        "source": os.fspath(source),
+        "split": split,
+        "binarize": f"threshold={binarize}" if isinstance(binarize, (int, float)) else binarize,
+        "label_column": label_column,
+        "seed": seed_of(seed),
+    }
+    facts = _mclv.load_data(spec)
+    facts["y"] = facts.pop("labels")
+    facts["_rows"] = facts.pop("rows")
+    return Dataset(**facts)
+
+
+def catalogue() -> list[dict[str, Any]]:
+    """The sets that go by a name.
+
+    Examples
+    --------
+    >>> import mclv
+    >>> [s["name"] for s in mclv.datasets.catalogue() if s["n_columns"] == 64]
+    ['digits']
+    """
+    return [dict(zip(("name", "description", "n_rows", "n_columns"), entry)) for entry in _mclv.catalogue()]

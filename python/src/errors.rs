@@ -1,0 +1,49 @@
+//! Turn the library's errors into the package's exceptions: one table. The classes are in `mclv/errors.py`.
+
+use mclv::Error;
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::{PyErr, import_exception};
+use std::io::ErrorKind;
+
+import_exception!(mclv.errors, MclvError);
+import_exception!(mclv.errors, SettingError);
+import_exception!(mclv.errors, DataError);
+import_exception!(mclv.errors, FormatError);
+import_exception!(mclv.errors, FileError);
+import_exception!(mclv.errors, MissingFileError);
+import_exception!(mclv.errors, ForbiddenFileError);
+import_exception!(mclv.errors, TooSlowError);
+
+/// The exception that stands for `error`.
+pub(crate) fn exception(error: Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::Io { cause, .. } => match cause.kind() {
+            ErrorKind::NotFound => MissingFileError::new_err(text),
+            ErrorKind::PermissionDenied => ForbiddenFileError::new_err(text),
+            _ => FileError::new_err(text),
+        },
+        Error::IsAFolder { .. } | Error::NotAvailable { .. } => FileError::new_err(text),
+        Error::UnknownFormat { .. }
+        | Error::Malformed { .. }
+        | Error::Truncated { .. }
+        | Error::NewerFormat { .. }
+        | Error::ChecksumMismatch { .. }
+        | Error::MissingState { .. } => FormatError::new_err(text),
+        // Settings have the names of keywords here.
+        Error::InvalidSetting { name, value, cure } => {
+            SettingError::new_err(format!("{} = {value} is not allowed: {cure}", name.replace('-', "_")))
+        }
+        Error::InvalidChoice { name, value, cure } => {
+            SettingError::new_err(format!("{} = {value} is not allowed: {cure}", name.replace('-', "_")))
+        }
+        Error::UnknownData { .. } => SettingError::new_err(text),
+        Error::OutOfRange { .. }
+        | Error::Empty { .. }
+        | Error::ShapeMismatch { .. }
+        | Error::NotFinite { .. } => DataError::new_err(text),
+        Error::TooSlow { .. } => TooSlowError::new_err(text),
+        Error::Cancelled => PyKeyboardInterrupt::new_err(text),
+        _ => MclvError::new_err(text),
+    }
+}

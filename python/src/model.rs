@@ -1,0 +1,172 @@
+//! A model with its provenance, and what follows from it directly.
+
+use crate::arrays::{PyRows, bits_to_array, matrix, reals_to_array, vector};
+use crate::errors::{DataError, exception};
+use crate::work;
+use mclv::data::Rows;
+use mclv::sample::{SampleSettings, Start, sample};
+use mclv::{ModelFile, Rbm};
+use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
+use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Samples, their means if asked for, and how the chains mixed.
+type PySamples<'py> =
+    (Bound<'py, PyArray2<u8>>, Option<Bound<'py, PyArray2<f32>>>, Option<Bound<'py, PyAny>>);
+
+/// A model and where it came from.
+#[pyclass(frozen, module = "mclv._mclv")]
+pub(crate) struct Model {
+    pub(crate) file: Arc<ModelFile>,
+}
+
+impl Model {
+    pub(crate) fn new(file: ModelFile) -> Self {
+        Self { file: Arc::new(file) }
+    }
+
+    pub(crate) fn rbm(&self) -> &Rbm {
+        &self.file.rbm
+    }
+
+    /// Something for each row.
+    fn by_row<T: Send>(
+        &self,
+        py: Python<'_>,
+        rows: &PyRows,
+        n_threads: Option<usize>,
+        what: impl FnOnce(&Rbm, &Rows) -> mclv::Result<T> + Send,
+    ) -> PyResult<T> {
+        let (file, rows) = (Arc::clone(&self.file), Arc::clone(&rows.rows));
+        work::finish(py, n_threads, move |_| what(&file.rbm, &rows))
+    }
+}
+
+#[pymethods]
+impl Model {
+    #[new]
+    #[pyo3(signature = (weights, visible_bias, hidden_bias, provenance=None))]
+    fn from_arrays(
+        weights: PyReadonlyArray2<'_, f32>,
+        visible_bias: PyReadonlyArray1<'_, f32>,
+        hidden_bias: PyReadonlyArray1<'_, f32>,
+        provenance: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Self> {
+        let &[n_visible, n_hidden] = weights.shape() else { unreachable!("two dimensions") };
+        let w: Vec<f32> = weights.as_array().iter().copied().collect();
+        let (b, a): (Vec<f32>, Vec<f32>) = (
+            visible_bias.as_array().iter().copied().collect(),
+            hidden_bias.as_array().iter().copied().collect(),
+        );
+        let mut file = ModelFile::new(Rbm::new(n_visible, n_hidden, &w, &b, &a).map_err(exception)?);
+        if let Some(provenance) = provenance {
+            file.provenance =
+                depythonize(provenance).map_err(|e| DataError::new_err(format!("provenance: {e}")))?;
+        }
+        Ok(Self::new(file))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| ModelFile::load(path)).map(Self::new).map_err(exception)
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.file.save(path)).map_err(exception)
+    }
+
+    #[getter]
+    fn shape(&self) -> (usize, usize) {
+        (self.rbm().n_visible(), self.rbm().n_hidden())
+    }
+
+    #[getter]
+    fn weights<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let rbm = self.rbm();
+        matrix(py, rbm.weights(), rbm.n_visible(), rbm.n_hidden())
+    }
+
+    #[getter]
+    fn visible_bias<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        vector(py, self.rbm().visible_bias().to_vec())
+    }
+
+    #[getter]
+    fn hidden_bias<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f32>> {
+        vector(py, self.rbm().hidden_bias().to_vec())
+    }
+
+    #[getter]
+    fn provenance<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        Ok(pythonize(py, &self.file.provenance)?)
+    }
+
+    fn equals(&self, other: &Self) -> bool {
+        self.rbm() == other.rbm()
+    }
+
+    fn free_energy<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &PyRows,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(vector(py, self.by_row(py, rows, n_threads, Rbm::free_energy)?))
+    }
+
+    fn pseudo_log_likelihood<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &PyRows,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray1<f64>>> {
+        Ok(vector(py, self.by_row(py, rows, n_threads, Rbm::pseudo_log_likelihood)?))
+    }
+
+    fn mean_hidden<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &PyRows,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        reals_to_array(py, self.by_row(py, rows, n_threads, Rbm::mean_h_from_v)?)
+    }
+
+    fn mean_visible<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &PyRows,
+        n_threads: Option<usize>,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        reals_to_array(py, self.by_row(py, rows, n_threads, Rbm::mean_v_from_h)?)
+    }
+
+    fn reconstruction_error(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<f64> {
+        self.by_row(py, rows, n_threads, Rbm::reconstruction_error)
+    }
+
+    /// Samples of chains that begin at `start`, or at the biases.
+    #[pyo3(signature = (n_samples, burn_in, means, seed, start, n_threads))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        n_samples: usize,
+        burn_in: u32,
+        means: bool,
+        seed: u64,
+        start: Option<&PyRows>,
+        n_threads: Option<usize>,
+    ) -> PyResult<PySamples<'py>> {
+        let settings = SampleSettings { n_samples, burn_in, means, seed };
+        let (file, start) = (Arc::clone(&self.file), start.map(|rows| Arc::clone(&rows.rows)));
+        let samples = work::finish(py, n_threads, move |line| {
+            let start = start.as_deref().map_or(Start::Bias, Start::Rows);
+            sample(&file.rbm, &settings, start, None, line)
+        })?;
+        let mixing = samples.mixing.map(|mixing| pythonize(py, &mixing)).transpose()?;
+        let means = samples.means.map(|means| reals_to_array(py, means)).transpose()?;
+        Ok((bits_to_array(py, &samples.v)?, means, mixing))
+    }
+}

@@ -1,0 +1,101 @@
+//! Log Z by any method, and likelihoods with it.
+
+use crate::arrays::PyRows;
+use crate::errors::{DataError, exception};
+use crate::model::Model;
+use crate::tours::PyStoppingSet;
+use crate::work;
+use mclv::average_log_likelihood;
+use mclv::partition::{Effort, LogZ, Method, MethodSettings, Question};
+use pyo3::prelude::*;
+use pythonize::{depythonize, pythonize};
+use std::sync::Arc;
+
+/// How much work the methods may do; what is `None` is left to the library.
+#[derive(FromPyObject)]
+#[pyo3(from_item_all)]
+pub(crate) struct Limits {
+    n_tours: Option<usize>,
+    target_se: Option<f64>,
+    samples_per_row: Option<usize>,
+    max_steps: Option<u64>,
+    n_chains: Option<usize>,
+    n_betas: Option<usize>,
+    time_limit: Option<f64>,
+    seed: u64,
+}
+
+impl Limits {
+    fn settings(&self) -> MethodSettings {
+        let default = MethodSettings::default();
+        MethodSettings {
+            effort: match (self.n_tours, self.target_se) {
+                (Some(n), _) => Effort::Tours(n),
+                (None, Some(target)) => Effort::TargetSe(target),
+                (None, None) => default.effort,
+            },
+            samples_per_row: self.samples_per_row,
+            max_steps: self.max_steps,
+            n_chains: self.n_chains.unwrap_or(default.n_chains),
+            n_betas: self.n_betas.unwrap_or(default.n_betas),
+            time_limit: self.time_limit.unwrap_or(default.time_limit),
+            seed: self.seed,
+            ..default
+        }
+    }
+}
+
+/// Log Z by `method`, or by the best affordable one.
+#[pyfunction]
+#[pyo3(signature = (model, method, rows, stopping_set, limits, n_threads))]
+pub(crate) fn log_partition<'py>(
+    py: Python<'py>,
+    model: &Model,
+    method: Option<&str>,
+    rows: Option<&PyRows>,
+    stopping_set: Option<&PyStoppingSet>,
+    limits: Limits,
+    n_threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let method: Option<Method> = method.map(str::parse).transpose().map_err(exception)?;
+    let settings = limits.settings();
+    let file = Arc::clone(&model.file);
+    let (rows, set) = (rows.map(|r| Arc::clone(&r.rows)), stopping_set.map(|s| Arc::clone(&s.set)));
+    let log_z = work::finish(py, n_threads, move |line| {
+        let question = Question { rbm: &file.rbm, rows: rows.as_deref(), stopping_set: set.as_deref() };
+        match method {
+            Some(method) => question.answer(method, &settings, line),
+            None => question.best(&settings, line),
+        }
+    })?;
+    describe(py, &log_z)
+}
+
+/// Everything about an estimate of log Z, guarantees in words included.
+pub(crate) fn describe<'py>(py: Python<'py>, log_z: &LogZ) -> PyResult<Bound<'py, PyAny>> {
+    let facts = pythonize(py, log_z)?;
+    facts.set_item("interval", log_z.interval)?;
+    facts.set_item("notes", log_z.notes.clone())?;
+    facts.set_item("guarantee_z", log_z.guarantee.of_z())?;
+    facts.set_item("guarantee_log_z", log_z.guarantee.of_log_z())?;
+    facts.set_item("guarantee_likelihood", log_z.guarantee.of_likelihood())?;
+    Ok(facts)
+}
+
+/// The average log-likelihood of rows, given log Z as [`log_partition`] tells it.
+#[pyfunction]
+pub(crate) fn likelihood<'py>(
+    py: Python<'py>,
+    model: &Model,
+    rows: &PyRows,
+    log_z: &Bound<'py, PyAny>,
+    n_threads: Option<usize>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let log_z: LogZ = depythonize(log_z).map_err(|e| DataError::new_err(format!("log_z: {e}")))?;
+    let (file, rows) = (Arc::clone(&model.file), Arc::clone(&rows.rows));
+    let likelihood = work::finish(py, n_threads, |_| average_log_likelihood(&file.rbm, &rows, &log_z))?;
+    let facts = pythonize(py, &likelihood)?;
+    facts.set_item("interval", likelihood.interval)?;
+    facts.set_item("guarantee", likelihood.guarantee_log_z.of_likelihood())?;
+    Ok(facts)
+}

@@ -1,0 +1,158 @@
+//! Stopping sets, and tours between visits to them as arrays.
+
+use crate::arrays::{PyRows, bits_to_array, vector};
+use crate::errors::{DataError, SettingError, exception};
+use crate::model::Model;
+use crate::{partition, work};
+use mclv::StoppingSet;
+use mclv::data::Rows;
+use mclv::partition::mclv_from_tours;
+use mclv::tour::{End, PilotSettings, TourEngine, TourSettings};
+use numpy::PyArray2;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use pythonize::{depythonize, pythonize};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Distinct hidden states.
+#[pyclass(frozen, name = "StoppingSet", module = "mclv._mclv")]
+pub(crate) struct PyStoppingSet {
+    pub(crate) set: Arc<StoppingSet>,
+}
+
+impl PyStoppingSet {
+    fn new(set: StoppingSet) -> Self {
+        Self { set: Arc::new(set) }
+    }
+}
+
+#[pymethods]
+impl PyStoppingSet {
+    #[staticmethod]
+    fn from_states(states: &PyRows) -> PyResult<Self> {
+        match &*states.rows {
+            Rows::Bits(bits) => Ok(Self::new(StoppingSet::new(bits))),
+            _ => Err(DataError::new_err("states: hidden states are 0 or 1")),
+        }
+    }
+
+    /// `n_per_row` hidden states of each row.
+    #[staticmethod]
+    fn from_data(
+        py: Python<'_>,
+        model: &Model,
+        rows: &PyRows,
+        n_per_row: usize,
+        seed: u64,
+        n_threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let (file, rows) = (Arc::clone(&model.file), Arc::clone(&rows.rows));
+        let all: Vec<usize> = (0..rows.n_rows()).collect();
+        let set =
+            work::finish(py, n_threads, |_| StoppingSet::draw(&file.rbm, &rows, &all, n_per_row, seed, 0))?;
+        Ok(Self::new(set))
+    }
+
+    /// The states that pilot chains visit.
+    #[staticmethod]
+    fn from_chains(
+        py: Python<'_>,
+        model: &Model,
+        n_chains: usize,
+        burn_in: u32,
+        n_steps: u32,
+        seed: u64,
+        n_threads: Option<usize>,
+    ) -> PyResult<Self> {
+        let file = Arc::clone(&model.file);
+        let settings = PilotSettings { n_chains, burn_in, n_steps, seed };
+        let set = work::finish(py, n_threads, |_| StoppingSet::from_pilot(&file.rbm, None, &settings))?;
+        Ok(Self::new(set))
+    }
+
+    #[staticmethod]
+    fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| StoppingSet::load(&path)).map(Self::new).map_err(exception)
+    }
+
+    fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
+        py.detach(|| self.set.save(&path)).map_err(exception)
+    }
+
+    fn __len__(&self) -> usize {
+        self.set.len()
+    }
+
+    #[getter]
+    fn n_hidden(&self) -> usize {
+        self.set.states().n_bits()
+    }
+
+    fn states<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyArray2<u8>>> {
+        bits_to_array(py, self.set.states())
+    }
+
+    /// The row of each state in the set; −1 for what is not in it.
+    fn find(&self, states: &PyRows) -> PyResult<Vec<i64>> {
+        let Rows::Bits(bits) = &*states.rows else {
+            return Err(DataError::new_err("states: hidden states are 0 or 1"));
+        };
+        let (expected, got) = (self.n_hidden(), bits.n_bits());
+        if expected != got {
+            let what = "hidden units of the states".into();
+            return Err(exception(mclv::Error::ShapeMismatch { what, expected, got }));
+        }
+        Ok((0..bits.n_rows()).map(|r| self.set.find(bits.row(r)).map_or(-1, |k| k as i64)).collect())
+    }
+}
+
+/// Tours from `π_S`, or from rows if there are any.
+#[pyfunction]
+#[pyo3(signature = (model, stopping_set, settings, rows, n_threads))]
+pub(crate) fn tours<'py>(
+    py: Python<'py>,
+    model: &Model,
+    stopping_set: &PyStoppingSet,
+    settings: &Bound<'py, PyAny>,
+    rows: Option<&PyRows>,
+    n_threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings: TourSettings =
+        depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))?;
+    let (file, set) = (Arc::clone(&model.file), Arc::clone(&stopping_set.set));
+    let rows = rows.map(|rows| Arc::clone(&rows.rows));
+    let tours = work::finish(py, n_threads, move |line| {
+        let engine = TourEngine::new(&file.rbm, &set)?;
+        match rows {
+            None => engine.run(&settings, line),
+            Some(rows) => engine.run_from_rows(&rows, &settings, line),
+        }
+    })?;
+    let all = tours.as_slice();
+    let end = |tour: &mclv::tour::Tour| match tour.end {
+        End::Cut => -1,
+        End::OwnStart => i64::from(tour.start),
+        End::Elsewhere(state) => i64::from(state),
+    };
+    let ccdf = tours.ccdf();
+    let facts = PyDict::new(py);
+    facts.set_item("starts", vector(py, all.iter().map(|t| i64::from(t.start)).collect()))?;
+    facts.set_item("lengths", vector(py, all.iter().map(|t| i64::from(t.length)).collect()))?;
+    facts.set_item("ends", vector(py, all.iter().map(end).collect()))?;
+    facts.set_item("own_start", vector(py, all.iter().map(|t| t.end == End::OwnStart).collect()))?;
+    facts.set_item("ccdf_k", vector(py, ccdf.points.iter().map(|p| i64::from(p.k)).collect()))?;
+    facts.set_item("ccdf_p", vector(py, ccdf.points.iter().map(|p| p.p).collect()))?;
+    facts.set_item("ccdf_low", vector(py, ccdf.points.iter().map(|p| p.low).collect()))?;
+    facts.set_item("ccdf_high", vector(py, ccdf.points.iter().map(|p| p.high).collect()))?;
+    facts.set_item("known_up_to", ccdf.known_up_to)?;
+    facts.set_item("mean_length", pythonize(py, &tours.mean_length())?)?;
+    facts.set_item("tail_fit", pythonize(py, &tours.tail_fit())?)?;
+    facts.set_item("log_z_s", tours.log_z_s())?;
+    facts.set_item("n_steps", tours.n_steps())?;
+    facts.set_item("seconds", tours.seconds())?;
+    // Tours from rows say nothing of Z.
+    let log_z = mclv_from_tours(&tours).ok().map(|z| partition::describe(py, &z)).transpose()?;
+    facts.set_item("log_z", log_z)?;
+    Ok(facts)
+}

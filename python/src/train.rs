@@ -1,0 +1,189 @@
+//! Train on rows in memory, with callbacks; or piece by piece.
+
+use crate::arrays::PyRows;
+use crate::errors::{SettingError, exception};
+use crate::model::Model;
+use crate::work::{self, Line};
+use mclv::data::{Dataset, Rows};
+use mclv::progress::Progress;
+use mclv::train::{Feed, Fit, Listener, Metrics, Outcome, TrainSettings, Warning};
+use mclv::{Error, ModelFile, Provenance};
+use numpy::PyReadonlyArray1;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use pythonize::{depythonize, pythonize};
+use std::sync::{Arc, Mutex, PoisonError};
+
+fn settings_from(settings: &Bound<'_, PyAny>) -> PyResult<TrainSettings> {
+    depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))
+}
+
+/// Passes on the wish to stop and how far training has come; keeps the warnings.
+struct Ear<'a> {
+    line: &'a Line,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Progress for Ear<'_> {
+    fn report(&self, done: u64, total: u64) {
+        self.line.report(done, total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.line.cancelled()
+    }
+}
+
+impl Listener for Ear<'_> {
+    fn epoch(&self, _metrics: &Metrics) {}
+
+    fn warning(&self, warning: &Warning) {
+        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        warnings.push(warning.to_string());
+    }
+}
+
+/// What training came to.
+struct Trained {
+    fit: Fit,
+    outcome: Outcome,
+    warnings: Vec<String>,
+}
+
+fn go(
+    settings: TrainSettings,
+    (train, weights, validation): (Rows, Option<Vec<f32>>, Option<Rows>),
+    watch: bool,
+    on_epoch: Option<&Py<PyAny>>,
+    line: &Line,
+) -> mclv::Result<Trained> {
+    let mut fit = Fit::new(settings, train, weights, validation, watch)?;
+    let ear = Ear { line, warnings: Mutex::default() };
+    let outcome = loop {
+        let outcome = fit.epoch(&ear)?;
+        let was_made = !matches!(outcome, Some(Outcome::Interrupted { .. } | Outcome::Diverged(_)));
+        if let (Some(listener), Some(metrics), true) = (on_epoch, fit.history().last(), was_made) {
+            let (metrics, model) = (metrics.clone(), Model::new(ModelFile::new(fit.rbm().clone())));
+            let listener = Python::attach(|py| listener.clone_ref(py));
+            line.call(move |py| listener.call1(py, (pythonize(py, &metrics)?, model))?.is_truthy(py));
+        }
+        if let Some(outcome) = outcome {
+            break outcome;
+        }
+    };
+    let warnings = ear.warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
+    Ok(Trained { fit, outcome, warnings })
+}
+
+/// Train. Of the listeners, `on_epoch(metrics, model)` is called after each epoch and stops by a true value;
+/// `on_progress(done, total)` is called all the while, in updates. An interruption gives what there is.
+#[pyfunction]
+#[pyo3(signature = (settings, rows, weights, validation, watch, describe, listeners, n_threads))]
+pub(crate) fn train<'py>(
+    py: Python<'py>,
+    settings: &Bound<'py, PyAny>,
+    rows: &PyRows,
+    weights: Option<PyReadonlyArray1<'py, f32>>,
+    validation: Option<&PyRows>,
+    watch: bool,
+    describe: bool,
+    listeners: (Option<Py<PyAny>>, Option<Py<PyAny>>),
+    n_threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let settings = settings_from(settings)?;
+    let (on_epoch, on_progress) = listeners;
+    let weights = weights.map(|w| w.as_array().iter().copied().collect());
+    let (train, validation) = (Arc::clone(&rows.rows), validation.map(|v| Arc::clone(&v.rows)));
+    let done = work::run(py, n_threads, on_progress, |line| {
+        let parts = (Rows::clone(&train), weights, validation.map(|v| Rows::clone(&v)));
+        let trained = go(settings, parts, watch, on_epoch.as_ref(), line)?;
+        let provenance = describe.then(|| Dataset::from_rows("memory", Rows::clone(&train)).provenance);
+        mclv::Result::Ok((trained, provenance))
+    })?;
+    let (Trained { fit, outcome, warnings }, data) = match (done.value, &done.raised) {
+        (Ok(trained), _) => trained,
+        // Nothing was made before the stop.
+        (Err(Error::Cancelled), Some(error)) => return Err(error.clone_ref(py)),
+        (Err(error), _) => return Err(exception(error)),
+    };
+    let settings = serde_json::json!({ "command": "mclv.train (Python)", "train": fit.settings() });
+    let last = fit.history().last();
+    let history = serde_json::json!({ "epoch": last.map(|m| m.epoch),
+        "train_log_likelihood": last.and_then(|m| m.train_log_likelihood),
+        "validation_log_likelihood": last.and_then(|m| m.validation_log_likelihood) });
+    let provenance =
+        Provenance { settings, seed: Some(fit.settings().seed), data, history, ..Provenance::default() };
+    let model = |rbm: &mclv::Rbm| Model::new(ModelFile { rbm: rbm.clone(), provenance: provenance.clone() });
+    let (outcome, best) = match outcome {
+        Outcome::Finished { early: true, best, .. } => ("stopped early", best),
+        Outcome::Finished { best, .. } => ("finished", best),
+        Outcome::Diverged(_) => ("diverged", None),
+        Outcome::Interrupted { .. } => ("interrupted", None),
+    };
+    let result = PyDict::new(py);
+    result.set_item("model", model(fit.rbm()))?;
+    result.set_item("best_model", fit.best().map(model))?;
+    result.set_item("best_epoch", best.map(|(epoch, _)| epoch))?;
+    result.set_item("history", pythonize(py, fit.history())?)?;
+    result.set_item("settings", pythonize(py, fit.settings())?)?;
+    result.set_item("outcome", outcome)?;
+    result.set_item("warnings", warnings)?;
+    result.set_item("raised", done.raised.map(|error| error.into_value(py)))?;
+    Ok(result)
+}
+
+/// A model in training on data that come in pieces.
+#[pyclass(frozen, name = "Feed", module = "mclv._mclv")]
+pub(crate) struct PyFeed {
+    feed: Mutex<Feed>,
+}
+
+#[pymethods]
+impl PyFeed {
+    /// Begin at `model`, or at an initial model for `rows`.
+    #[new]
+    #[pyo3(signature = (settings, rows, model))]
+    fn new(settings: &Bound<'_, PyAny>, rows: &PyRows, model: Option<&Model>) -> PyResult<Self> {
+        let model = model.map(|model| model.rbm().clone());
+        Feed::new(settings_from(settings)?, &rows.rows, model).map(Self::of).map_err(exception)
+    }
+
+    /// Go on from what `to_bytes` gave.
+    #[staticmethod]
+    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
+        Feed::from_bytes(bytes).map(Self::of).map_err(exception)
+    }
+
+    /// One pass over rows, in minibatches.
+    fn add(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<()> {
+        let rows = Arc::clone(&rows.rows);
+        work::finish(py, n_threads, |line| self.lock().add(&rows, line))
+    }
+
+    /// The model as it is now.
+    fn model(&self, py: Python<'_>) -> Model {
+        py.detach(|| Model::new(ModelFile::new(self.lock().rbm().clone())))
+    }
+
+    /// Everything that is needed to go on as if nothing had happened.
+    fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = py.detach(|| self.lock().to_bytes());
+        PyBytes::new(py, &bytes)
+    }
+
+    /// Pickles and copies go on where this one is.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
+        let restore = slf.get_type().getattr("from_bytes")?;
+        Ok((restore, (slf.get().to_bytes(slf.py()),)))
+    }
+}
+
+impl PyFeed {
+    fn of(feed: Feed) -> Self {
+        Self { feed: Mutex::new(feed) }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Feed> {
+        self.feed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,151 @@
+"""Models against definitions written out in NumPy; files; errors."""
+
+import pickle
+
+import mclv
+import numpy as np
+import pytest
+from mclv.errors import DataError, FormatError, MclvError, MissingFileError, SettingError
+
+
+def states(n):
+    return ((np.arange(2**n)[:, None] >> np.arange(n)) & 1).astype(np.uint8)
+
+
+def energies(rbm):
+    """E(v, h) of all pairs of states, by its definition."""
+    w, b, a = (x.astype(np.float64) for x in (rbm.weights, rbm.visible_bias, rbm.hidden_bias))
+    v, h = states(rbm.n_visible), states(rbm.n_hidden)
+    return -(v @ w @ h.T + (v @ b)[:, None] + h @ a)
+
+
+def test_free_energies_means_and_z_are_those_of_the_definition(small):
+    weights = np.exp(-energies(small))
+    v, h = states(6), states(4)
+    assert np.allclose(small.free_energy(v), -np.log(weights.sum(1)), atol=1e-10)
+    assert np.allclose(small.mean_hidden(v), weights @ h / weights.sum(1, keepdims=True), atol=1e-5)
+    assert np.allclose(small.mean_visible(h), weights.T @ v / weights.sum(0)[:, None], atol=1e-5)
+    exact = mclv.log_partition(small)
+    assert exact.guarantee == "exact" and abs(exact.value - np.log(weights.sum())) < 1e-10
+    p = weights.sum(1) / weights.sum()
+    assert np.allclose(mclv.log_likelihoods(small, v, exact), np.log(p), atol=1e-10)
+
+
+def test_the_pseudo_likelihood_is_that_of_the_definition(small):
+    p = np.exp(-energies(small)).sum(1)
+    v = states(6)
+    at = np.arange(64)
+    expected = sum(np.log(p / (p + p[at ^ (1 << i)])) for i in range(6))
+    assert np.allclose(small.pseudo_log_likelihood(v), expected, atol=1e-9)
+
+
+def test_all_kinds_of_rows_give_the_same(small):
+    sparse = pytest.importorskip("scipy.sparse")
+    v = states(6)
+    expected = small.free_energy(v)
+    for rows in [v.astype(bool), v.astype(np.float32), v.astype(float), v.astype(np.int64), v.tolist(),
+                 np.asfortranarray(v.astype(float)), sparse.csr_matrix(v), sparse.csc_matrix(v.astype(float)),
+                 sparse.coo_array(v), sparse.csr_array(v.astype(bool))]:  # fmt: skip
+        assert np.array_equal(small.free_energy(rows), expected)
+    grey = np.linspace(0, 1, 24).reshape(4, 6)
+    expected = small.free_energy(grey)
+    for rows in [grey.astype(np.float32), sparse.csr_matrix(grey), sparse.csc_array(grey.astype(np.float32))]:
+        assert np.array_equal(small.free_energy(rows), expected)
+
+
+def test_duplicate_entries_of_a_sparse_matrix_are_added(small):
+    sparse = pytest.importorskip("scipy.sparse")
+    twice = sparse.csr_matrix((np.array([0.5, 0.25]), np.array([2, 2]), np.array([0, 2])), shape=(1, 6))
+    assert np.array_equal(small.free_energy(twice), small.free_energy(twice.toarray()))
+
+
+def test_bad_rows_are_refused_with_place_and_cure(small):
+    for rows, parts in [
+        (np.full((2, 6), 255.0), ["row 1, column 1 is 255", "divide by 255"]),
+        (np.full((2, 6), np.nan), ["NaN", "missing value"]),
+        (np.zeros((2, 5)), ["expected 6, got 5"]),
+        (np.zeros((0, 6)), ["empty"]),
+        (np.zeros(6), ["1 dimensions"]),
+        (np.array([["a"] * 6]), ["give numbers"]),
+    ]:
+        with pytest.raises(DataError) as error:
+            small.free_energy(rows)
+        assert isinstance(error.value, ValueError) and isinstance(error.value, MclvError)
+        assert all(part in str(error.value) for part in parts), str(error.value)
+    with pytest.raises(DataError, match="finite"):
+        mclv.RBM([[np.inf]], [0], [0])
+
+
+@pytest.mark.parametrize("name", ["m.safetensors", "m.npz", "m.npy"])
+def test_files_keep_the_model(small, tmp_path, name):
+    small.save(tmp_path / name)
+    assert mclv.load(tmp_path / name) == small
+    assert pickle.loads(pickle.dumps(small)) == small
+
+
+def test_file_errors_are_of_pythons_kinds(small, tmp_path):
+    with pytest.raises(FileNotFoundError) as error:
+        mclv.load(tmp_path / "none.safetensors")
+    assert isinstance(error.value, MissingFileError) and isinstance(error.value, OSError)
+    (tmp_path / "broken.safetensors").write_bytes(b"no model")
+    with pytest.raises(FormatError, match="broken.safetensors"):
+        mclv.load(tmp_path / "broken.safetensors")
+    with pytest.raises(ValueError, match="known are"):
+        small.save(tmp_path / "m.txt")
+
+
+def test_samples_follow_the_model_and_the_seed(small):
+    drawn = small.sample(20_000, burn_in=100, seed=3)
+    assert np.array_equal(drawn, small.sample(20_000, burn_in=100, seed=3, n_jobs=1))
+    p = np.exp(-energies(small)).sum(1)
+    p /= p.sum()
+    counts = np.bincount(drawn @ (1 << np.arange(6)), minlength=64)
+    # Chi-squared with 63 degrees of freedom: below 113 but once in 10,000 seeds.
+    chi2 = ((counts - 20_000 * p) ** 2 / (20_000 * p)).sum()
+    assert chi2 < 113
+    # The same test sees a model with one bias changed.
+    other = mclv.RBM(small.weights, small.visible_bias + [0.2, 0, 0, 0, 0, 0], small.hidden_bias)
+    wrong = np.bincount(other.sample(20_000, burn_in=100, seed=3) @ (1 << np.arange(6)), minlength=64)
+    assert ((wrong - 20_000 * p) ** 2 / (20_000 * p)).sum() > 113
+    with pytest.raises(SettingError, match="burn_in"):
+        small.sample(1, burn_in=0)
+
+
+def test_models_of_other_packages(small, tmp_path):
+    sklearn = pytest.importorskip("sklearn.neural_network")
+    h5py = pytest.importorskip("h5py")
+    theirs = mclv.to_sklearn(small)
+    v = states(6)
+    assert isinstance(theirs, sklearn.BernoulliRBM)
+    assert np.allclose(theirs.transform(v), small.mean_hidden(v), atol=1e-6)
+    assert mclv.from_sklearn(theirs) == small
+    path = tmp_path / "rbms.h5"
+    with h5py.File(path, "w") as file:
+        for n, scale in ((1, 0.0), (20, 1.0), (3, 0.5)):
+            params = file.create_group(f"update_{n}/params")
+            params["weight_matrix"], params["vbias"] = scale * small.weights, scale * small.visible_bias
+            params["hbias"] = scale * small.hidden_bias
+        file["hyperparameters/lr"] = 0.1
+    assert mclv.from_rbms(path) == small
+    assert np.array_equal(mclv.from_rbms(path, 3).weights, small.weights / 2)
+    with pytest.raises(FormatError, match="no update 7"):
+        mclv.from_rbms(path, 7)
+    mclv.to_rbms(small, path, update=5)
+    assert mclv.from_rbms(path) == small
+
+
+def test_the_command_line_converts_the_files_of_rbms(cli, small, tmp_path):
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "rbms.h5", "w") as file:
+        for n, scale, dtype in ((20, 1.0, np.float64), (3, 0.5, np.float32)):
+            params = file.create_group(f"update_{n}/params")
+            params["weight_matrix"] = scale * small.weights.astype(dtype)
+            params.create_dataset("vbias", data=scale * small.visible_bias.astype(dtype), chunks=True, compression="gzip")
+            params["hbias"] = scale * small.hidden_bias.astype(dtype)
+        file["hyperparameters/lr"] = 0.1
+    cli("convert", "rbms.h5", "last.safetensors", cwd=tmp_path)
+    assert mclv.load(tmp_path / "last.safetensors") == small
+    cli("convert", "rbms.h5", "third.npz", "--update", 3, cwd=tmp_path)
+    assert mclv.load(tmp_path / "third.npz") == mclv.from_rbms(tmp_path / "rbms.h5", 3)
+    cli("convert", "last.safetensors", "back.hdf5", "--update", 7, cwd=tmp_path)
+    assert mclv.from_rbms(tmp_path / "back.hdf5", 7) == small

@@ -1,0 +1,98 @@
+"""Log Z, likelihoods and tours, against enumeration and the command line."""
+
+import json
+import pickle
+
+import mclv
+import numpy as np
+import pytest
+from mclv.errors import DataError, SettingError, TooSlowError
+
+
+@pytest.fixture(scope="module")
+def trained(digits):
+    return mclv.train(digits, 12, epochs=30, seed=3, watch=False).model
+
+
+@pytest.mark.parametrize("method", ["mclv", "ais", "reverse-ais", "bar"])
+def test_methods_agree_with_enumeration(trained, digits, method):
+    exact = mclv.log_partition(trained, "exact")
+    estimate = mclv.log_partition(trained, method, data=digits, n_tours=20_000, n_betas=2000, seed=1)
+    # Four standard errors: once in 16,000 seeds.
+    assert abs(estimate.value - exact.value) < 4 * estimate.std_err + 1e-6
+    assert estimate.std_err < 0.1 and estimate.n_states > 0 and estimate.method == method
+    assert float(estimate) == estimate.value and method in str(estimate)
+
+
+def test_the_numbers_are_the_command_lines(cli, trained, digits, tmp_path):
+    trained.save(tmp_path / "m.safetensors")
+    told = json.loads(cli("logz", "m.safetensors", "--method", "ais", "--betas", 300, "--chains", 50, "--seed", 5, "--json", cwd=tmp_path))
+    ours = mclv.log_partition(trained, "ais", n_betas=300, n_chains=50, seed=5)
+    assert [estimate["value"] for estimate in told["estimates"]] == [ours.value]
+
+
+def test_best_is_exact_where_it_can_be(trained, digits):
+    assert mclv.log_partition(trained).guarantee == "exact"
+    rng = np.random.default_rng(0)
+    large = mclv.RBM(0.01 * rng.normal(size=(80, 60)), np.zeros(80), np.zeros(60))
+    assert mclv.log_partition(large, n_betas=100).method == "ais"
+    with pytest.raises(TooSlowError, match="2\\^60"):
+        mclv.log_partition(large, "exact")
+    with pytest.raises(SettingError, match="method = guess"):
+        mclv.log_partition(large, "guess")
+
+
+def test_likelihoods_carry_their_uncertainty(trained, digits):
+    likelihood = mclv.log_likelihood(trained, digits)
+    each = mclv.log_likelihoods(trained, digits, likelihood.log_z)
+    assert np.isclose(likelihood.mean, each.mean()) and likelihood.n_rows == len(digits)
+    assert np.isclose(likelihood.std_err_rows, each.std(ddof=1) / np.sqrt(len(each)))
+    by_tours = mclv.log_likelihood(trained, digits, method="mclv", n_tours=20_000)
+    assert by_tours.guarantee == "optimistic on average" and by_tours.std_err_log_z > 0
+    assert abs(by_tours.mean - likelihood.mean) < 4 * by_tours.std_err_log_z
+
+
+def test_tours_are_arrays_and_estimate_z(trained, digits):
+    stopping_set = mclv.StoppingSet.from_data(trained, digits, seed=2)
+    tours = mclv.tours(trained, stopping_set, 20_000, seed=4)
+    assert tours.complete.all() and len(tours) == len(tours.lengths) == 20_000
+    assert tours.n_steps == tours.lengths.sum()
+    assert (tours.own_start == (tours.starts == tours.ends)).all()
+    assert np.isclose(tours.log_z.value, tours.log_z_s + np.log(tours.lengths.mean()))
+    assert abs(tours.log_z.value - mclv.log_partition(trained).value) < 4 * tours.log_z.std_err
+    k = tours.ccdf_k[5]
+    assert np.isclose(tours.ccdf_p[5], (tours.lengths > k).mean())
+    assert (tours.ccdf_low <= tours.ccdf_p).all() and (tours.ccdf_p <= tours.ccdf_high).all()
+    again = mclv.tours(trained, stopping_set, 20_000, seed=4, n_jobs=1)
+    assert np.array_equal(again.lengths, tours.lengths)
+    cut = mclv.tours(trained, stopping_set, 1000, max_length=1)
+    assert not cut.complete.all() and cut.log_z.guarantee_z == "lower bound" and cut.known_up_to == 1
+    from_rows = mclv.tours(trained, stopping_set, 1000, data=digits, max_length=100)
+    assert from_rows.log_z is None and from_rows.starts.max() < len(digits)
+
+
+def test_stopping_sets(trained, tmp_path):
+    by_chains = mclv.StoppingSet.from_chains(trained, n_chains=8, burn_in=10, n_steps=10)
+    assert 0 < len(by_chains) <= 80
+    by_chains.save(tmp_path / "s.safetensors")
+    again = mclv.StoppingSet.load(tmp_path / "s.safetensors")
+    assert np.array_equal(again.states, by_chains.states)
+    assert np.array_equal(pickle.loads(pickle.dumps(again)).states, by_chains.states)
+    assert np.array_equal(again.find(by_chains.states), np.arange(len(by_chains)))
+    with pytest.raises(DataError, match="0 or 1"):
+        mclv.StoppingSet([[0.5]])
+    with pytest.raises(DataError, match="expected 12, got 3"):
+        again.find([[0, 1, 1]])
+
+
+def test_data_sets(tmp_path):
+    bars = mclv.datasets.load("bars-and-stripes:3")
+    assert bars.X.shape == (14, 9) and bars.image_shape == (3, 3)
+    assert np.isclose(bars.best_log_likelihood, -np.log(14))
+    np.save(tmp_path / "x.npy", np.eye(20, dtype=np.float32))
+    parts = [len(mclv.datasets.load(tmp_path / "x.npy", split=split)) for split in ("train", "validation", "test")]
+    assert parts == [16, 2, 2]
+    with pytest.raises(SettingError, match="did you mean"):
+        mclv.datasets.load("digit")
+    with pytest.raises(SettingError, match="threshold"):
+        mclv.datasets.load("digits", binarize="half")

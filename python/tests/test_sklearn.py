@@ -1,0 +1,228 @@
+"""The estimator among scikit-learn's own tools."""
+
+import copy
+import pickle
+import subprocess
+import sys
+import warnings
+
+import joblib
+import mclv
+import numpy as np
+import pytest
+from mclv.errors import DataError, SettingError
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.neural_network import BernoulliRBM as Theirs
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MinMaxScaler
+from sklearn.utils.estimator_checks import estimator_checks_generator
+from threadpoolctl import threadpool_limits
+
+
+@pytest.mark.parametrize(
+    ("estimator", "check"),
+    [
+        pytest.param(estimator, check, id=f"{number}-{getattr(check, 'func', check).__name__}")
+        for number, settings in enumerate([{}, {"gradient": "lvs"}, {"gradient": "cd", "optimizer": "adam", "learning_rate": 0.01}])
+        for estimator, check in estimator_checks_generator(mclv.BernoulliRBM(**settings), mark=None)
+    ],
+)
+@pytest.mark.filterwarnings("ignore")
+def test_scikit_learns_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.fixture(scope="module")
+def digits_X_y():
+    digits = mclv.datasets.load("digits")
+    return digits.X, digits.y
+
+
+def test_a_pipeline_classifies_digits(digits_X_y):
+    X, y = digits_X_y
+    rbm = mclv.BernoulliRBM(100, learning_rate=0.06, random_state=0)
+    model = make_pipeline(MinMaxScaler(clip=True), rbm, LogisticRegression(C=100, max_iter=2000))
+    # Threads that wait for each other take ten times as long on a busy machine.
+    with threadpool_limits(1):
+        assert model.fit(X[:1200], y[:1200]).score(X[1200:], y[1200:]) > 0.85
+
+
+def test_grid_search_with_and_without_labels(digits_X_y):
+    X, y = digits_X_y
+    X, y = X[:300], y[:300]
+    grid = {"learning_rate": [0.01, 0.2], "gradient": ["pcd", "exact"]}
+    search = GridSearchCV(mclv.BernoulliRBM(8, n_iter=5, random_state=0, score_method="likelihood"), grid, cv=2, n_jobs=2)
+    search.fit(X)
+    assert search.best_params_["learning_rate"] == 0.2
+    # Processes find what threads of one process find.
+    alone = GridSearchCV(search.estimator, grid, cv=2).fit(X)
+    assert np.array_equal(search.cv_results_["mean_test_score"], alone.cv_results_["mean_test_score"])
+    steps = make_pipeline(mclv.BernoulliRBM(16, random_state=0), LogisticRegression(max_iter=500))
+    search = GridSearchCV(steps, {"bernoullirbm__n_iter": [1, 10]}, cv=2).fit(X, y)
+    assert search.best_score_ > 0.3
+
+
+def test_clones_pickles_and_joblib_files_give_the_same(bits, tmp_path):
+    rbm = mclv.BernoulliRBM(12, n_iter=2, random_state=4, gradient="lvs", stopping_samples=2).fit(bits)
+    expected = rbm.transform(bits)
+    assert np.array_equal(clone(rbm).fit(bits).transform(bits), expected)
+    assert np.array_equal(pickle.loads(pickle.dumps(rbm)).transform(bits), expected)
+    joblib.dump(rbm, tmp_path / "rbm.joblib")
+    assert np.array_equal(joblib.load(tmp_path / "rbm.joblib", mmap_mode="r").transform(bits), expected)
+    mclv.save(rbm, tmp_path / "rbm.safetensors")
+    assert mclv.load(tmp_path / "rbm.safetensors") == rbm.to_model()
+
+
+def test_the_model_is_the_command_lines_bit_for_bit(cli, digits, tmp_path):
+    cli("train", "digits", "--gradient", "pcd", "--hidden", 10, "--epochs", 3, "--batch-size", 20, "--lr", 0.1, "--seed", 11,
+        "--output", "run", cwd=tmp_path)  # fmt: skip
+    rbm = mclv.BernoulliRBM(10, n_iter=3, batch_size=20, random_state=11).fit(digits.X)
+    theirs = mclv.load(tmp_path / "run" / "model.safetensors")
+    assert np.array_equal(rbm.components_.T.view(np.uint32), theirs.weights.view(np.uint32))
+    assert np.array_equal(rbm.intercept_visible_, theirs.visible_bias)
+    assert np.array_equal(rbm.intercept_hidden_, theirs.hidden_bias)
+
+
+def test_sparse_and_dense_rows_of_any_type_give_the_same(bits):
+    fitted = [
+        mclv.BernoulliRBM(7, n_iter=2, random_state=1).fit(X).components_
+        for X in (bits, bits.astype(bool), bits.astype(float), bits.astype(np.float32), sparse.csr_matrix(bits),
+                  sparse.csc_matrix(bits.astype(float)), sparse.csr_array(bits.astype(np.int64)))
+    ]  # fmt: skip
+    assert all(np.array_equal(components, fitted[0]) for components in fitted)
+    rbm = mclv.BernoulliRBM(7, n_iter=2, random_state=1).fit(bits)
+    assert rbm.transform(bits.astype(np.float32)).dtype == np.float32
+    assert rbm.transform(bits.astype(np.float64)).dtype == np.float64
+
+
+@pytest.mark.parametrize("gradient", ["pcd", "cd", "lvs"])
+def test_grey_sparse_rows_give_what_dense_ones_give(digits, gradient):
+    grey = digits.X[:300]
+    rbms = [
+        mclv.BernoulliRBM(7, n_iter=2, random_state=1, gradient=gradient, eval_every=1).fit(X).partial_fit(X[:30])
+        for X in (grey, sparse.csr_matrix(grey), sparse.csc_array(grey.astype(float)))
+    ]
+    for rbm in rbms[1:]:
+        assert np.array_equal(rbm.components_, rbms[0].components_)
+        assert [m["train_log_likelihood"] for m in rbm.history_] == [m["train_log_likelihood"] for m in rbms[0].history_]
+        X = sparse.csr_array(grey)
+        assert np.array_equal(rbm.transform(X), rbm.transform(grey)) and np.array_equal(rbm.score_samples(X), rbm.score_samples(grey))
+    steps = [mclv.RBM.sample(rbms[0].to_model(), 300, start=X, burn_in=2) for X in (grey, sparse.csr_array(grey))]
+    assert np.array_equal(*steps)
+
+
+def test_a_sparse_matrix_is_never_expanded_as_a_whole():
+    """A process that may have as much memory as a fourth of the dense matrix learns from the sparse one."""
+    code = """
+import mclv, numpy as np, resource
+from scipy import sparse
+X = sparse.random_array((20_000, 20_000), density=1e-4, format="csr", dtype=np.float32, rng=np.random.default_rng(0))
+assert mclv.BernoulliRBM(2, n_iter=1, batch_size=1000, random_state=0).fit(X).transform(X[:9]).shape == (9, 2)
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout) < 20_000 * 20_000 * 4 / 2**20 / 4, "megabytes"
+
+
+def test_scores_are_deterministic_and_near_what_scikit_learn_estimates(bits):
+    rbm = mclv.BernoulliRBM(10, n_iter=20, random_state=0).fit(bits)
+    scores = rbm.score_samples(bits)
+    assert np.array_equal(scores, rbm.score_samples(bits))
+    theirs = mclv.to_sklearn(rbm)
+    estimates = [theirs.set_params(random_state=seed).score_samples(bits.astype(float)).mean() for seed in range(100)]
+    error = np.std(estimates) / 10
+    # Four standard errors: once in 16,000 seeds.
+    assert abs(np.mean(estimates) - scores.mean()) < 4 * error
+    assert abs(np.mean(estimates) - 1.1 * scores.mean()) > 4 * error, "the test would not see a factor of 1.1"
+    likelihood = rbm.log_likelihood(bits)
+    assert likelihood.guarantee == "exact"
+    assert np.isclose(rbm.score_samples(bits, method="likelihood").mean(), likelihood.mean)
+    assert float(likelihood) < rbm.score(bits)
+
+
+def test_partial_fit_learns_from_pieces_of_any_size(bits):
+    """More than the best model without couplings knows; the law of pieces is tested in the library."""
+    rng = np.random.default_rng(0)
+    p = bits.mean(0).clip(1e-9, 1 - 1e-9)
+    independent = float((p * np.log(p) + (1 - p) * np.log(1 - p)).sum())
+    for gradient in ("pcd", "cd", "lvs"):
+        rbm = mclv.BernoulliRBM(10, gradient=gradient, learning_rate=0.05, batch_size=32, random_state=0)
+        assert rbm.partial_fit(bits[:1]) is rbm
+        assert float(rbm.log_likelihood(bits)) < independent
+        for _ in range(300):
+            n = int(rng.integers(1, 70))
+            rbm.partial_fit(bits[rng.permutation(300)[:n]])
+        assert float(rbm.log_likelihood(bits)) > independent, gradient
+
+
+@pytest.mark.parametrize("settings", [{}, {"gradient": "cd", "optimizer": "adam"}, {"gradient": "lvs", "momentum": 0.5}])
+def test_partial_fit_goes_on_bit_for_bit_after_unpickling(bits, tmp_path, settings):
+    rbm = mclv.BernoulliRBM(10, batch_size=32, random_state=0, **settings).partial_fit(bits[:70])
+    joblib.dump(rbm, tmp_path / "rbm.joblib")
+    again = [pickle.loads(pickle.dumps(rbm)), copy.deepcopy(rbm), joblib.load(tmp_path / "rbm.joblib")]
+    for piece in (bits[70:71], bits[71:200]):
+        rbm.partial_fit(piece)
+        for other in again:
+            other.partial_fit(piece)
+            assert np.array_equal(other.components_, rbm.components_)
+            assert np.array_equal(other.intercept_visible_, rbm.intercept_visible_)
+    forgetful = mclv.BernoulliRBM(10, batch_size=32, random_state=0, **settings).partial_fit(bits[:70])
+    forgetful.components_ = forgetful.components_.copy()  # another model, as far as anybody knows
+    assert "_feed" not in forgetful.__getstate__()
+    assert not np.array_equal(forgetful.partial_fit(bits[70:71]).partial_fit(bits[71:200]).components_, rbm.components_)
+
+
+def test_partial_fit_goes_on_from_the_model_of_fit(bits):
+    rbm = mclv.BernoulliRBM(10, n_iter=30, batch_size=32, random_state=0).fit(bits)
+    fitted = rbm.components_
+    rbm.set_params(learning_rate=1e-7).partial_fit(bits)
+    # Ten updates, none larger than this rate times a gradient of at most 2; and rounding.
+    assert rbm.components_ is not fitted and np.abs(rbm.components_ - fitted).max() < 3e-6
+    with pytest.raises(ValueError, match="features"):
+        rbm.partial_fit(bits[:, :60])
+
+
+def test_values_outside_are_warned_of_once_or_refused(bits):
+    X = bits.astype(float)
+    X[3, 5], X[4, 6] = -2.0, 7.0
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rbm = mclv.BernoulliRBM(4, n_iter=1, random_state=0).fit(X)
+    assert len(caught) == 1 and "2 of 19200 values of X lie outside [0, 1] (from -2 to 7)" in str(caught[0].message)
+    clipped = mclv.BernoulliRBM(4, n_iter=1, random_state=0).fit(X.clip(0, 1))
+    assert np.array_equal(rbm.components_, clipped.components_)
+    with pytest.raises(DataError, match="row 4, column 6 is -2"):
+        mclv.BernoulliRBM(4, input_range="error").fit(X)
+    with pytest.raises(DataError, match="divide by 255"):
+        mclv.train(bits * 255, 4)
+
+
+def test_gibbs_goes_on_with_other_random_numbers(bits):
+    rbm = mclv.BernoulliRBM(10, n_iter=5, random_state=0).fit(bits)
+    first, second = rbm.gibbs(bits), rbm.gibbs(bits)
+    assert first.dtype == bool and first.shape == bits.shape and (first != second).any()
+    assert rbm.sample(3, burn_in=10).shape == (3, 64)
+    assert np.array_equal(rbm.sample(3, burn_in=10, random_state=1), rbm.to_model().sample(3, burn_in=10, seed=1))
+
+
+def test_history_and_verbose(bits, capsys):
+    rbm = mclv.BernoulliRBM(6, n_iter=4, random_state=0, verbose=1).fit(bits)
+    assert capsys.readouterr().out.count("[BernoulliRBM] Iteration") == 4
+    assert len(rbm.history_) == 4 and rbm.history_[-1]["train_log_likelihood"] < 0
+    silent = mclv.BernoulliRBM(6, n_iter=4, random_state=0).fit(bits)
+    assert "train_log_likelihood" not in silent.history_[-1]
+    assert np.array_equal(silent.components_, rbm.components_)
+
+
+def test_names_and_constructor_are_scikit_learns(bits):
+    ours, theirs = mclv.BernoulliRBM().get_params(), Theirs().get_params()
+    assert {name: ours[name] for name in theirs} == theirs
+    rbm = mclv.BernoulliRBM(2, n_iter=1).fit(bits)
+    assert list(rbm.get_feature_names_out()) == ["bernoullirbm0", "bernoullirbm1"]
+    for settings in ({"n_components": 0}, {"n_iter": 1.5}, {"input_range": "no"}, {"n_jobs": 0}, {"random_state": "x"}):
+        with pytest.raises(SettingError, match=next(iter(settings))):
+            mclv.BernoulliRBM(**({"n_components": 2} | settings)).fit(bits)

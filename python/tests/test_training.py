@@ -1,0 +1,178 @@
+"""`mclv.train`: equal to the command line, callbacks, interruption, guards."""
+
+import os
+import signal
+import threading
+import time
+
+import mclv
+import numpy as np
+import pytest
+from mclv.errors import SettingError
+
+
+def same_bits(a, b):
+    return all(np.array_equal(getattr(a, x).view(np.uint32), getattr(b, x).view(np.uint32))
+               for x in ("weights", "visible_bias", "hidden_bias"))  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("flags", "settings"),
+    [
+        ([], {}),
+        (["--gradient", "cd", "--k", 2, "--no-centring"], {"gradient": "cd", "k": 2, "centered": False}),
+        (["--gradient", "pcd", "--chains", 50, "--optimizer", "adam"], {"gradient": "pcd", "n_chains": 50, "optimizer": "adam"}),
+        (["--gradient", "lvs", "--samples-per-row", 2], {"gradient": "lvs", "samples_per_row": 2}),
+        (["--gradient", "lvs", "--unfinished", "keep", "--k", 3], {"gradient": "lvs", "unfinished": "keep", "k": 3}),
+        (["--gradient", "exact", "--momentum", 0.5, "--l2", 1e-4], {"gradient": "exact", "momentum": 0.5, "l2": 1e-4}),
+    ],
+)
+def test_the_model_is_the_command_lines_bit_for_bit(cli, digits, tmp_path, flags, settings):
+    cli("train", "digits", "--hidden", 9, "--epochs", 4, "--seed", 7, "--output", "run", *flags, cwd=tmp_path)
+    result = mclv.train(digits, 9, epochs=4, seed=7, validation=mclv.datasets.load("digits", split="validation"), **settings)
+    theirs = mclv.load(tmp_path / "run" / "model.safetensors")
+    assert same_bits(result.model, theirs)
+    assert result.settings == theirs.provenance["settings"]["train"]
+    best = mclv.load(tmp_path / "run" / "best.safetensors")
+    assert same_bits(result.best_model, best)
+    assert theirs.provenance["history"]["train_log_likelihood"] == result.history[-1]["train_log_likelihood"]
+
+
+def test_threads_and_watching_do_not_change_the_model(bits):
+    runs = [mclv.train(bits, 8, epochs=3, seed=2, n_jobs=n, watch=watch).model for n, watch in ((1, True), (2, False), (3, True))]
+    assert same_bits(runs[0], runs[1]) and same_bits(runs[0], runs[2])
+    assert not same_bits(runs[0], mclv.train(bits, 8, epochs=3, seed=3).model)
+
+
+def test_weights_count_rows(bits):
+    twice = np.ones(len(bits), dtype=int)
+    twice[:100] = 0
+    weighted = mclv.train(bits, 4, weights=twice, epochs=200, gradient="exact", seed=1)
+    left_out = mclv.train(bits[100:], 4, epochs=300, gradient="exact", seed=1)
+    a, b = (float(mclv.log_likelihood(r, bits[100:])) for r in (weighted, left_out))
+    assert abs(a - b) < 0.2
+    with pytest.raises(ValueError, match="one per row"):
+        mclv.train(bits, 4, weights=[1.0], epochs=1)
+
+
+def test_callbacks_see_each_epoch_and_can_stop(bits):
+    seen = []
+
+    def callback(metrics, model):
+        seen.append((metrics["epoch"], model))
+        return metrics["epoch"] == 3
+
+    result = mclv.train(bits, 5, epochs=50, callback=callback, seed=1)
+    assert [epoch for epoch, _ in seen] == [1, 2, 3]
+    assert result.outcome == "interrupted" and len(result.history) == 3
+    assert seen[-1][1] == result.model
+    straight = mclv.train(bits, 5, epochs=50, seed=1, callback=lambda m, _: m["epoch"] == 3)
+    assert same_bits(result.model, straight.model)
+
+
+def test_errors_of_callbacks_come_through(bits):
+    def callback(_metrics, _model):
+        raise RuntimeError("from the callback")
+
+    with pytest.raises(RuntimeError, match="from the callback"):
+        mclv.train(bits, 5, epochs=50, callback=callback)
+
+
+def interrupt_after(seconds):
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    timer.start()
+    return timer
+
+
+def test_ctrl_c_returns_promptly_with_a_model(bits):
+    begun = time.monotonic()
+    interrupt_after(0.5)
+    result = mclv.train(bits, 200, epochs=10**6, watch=False)
+    assert time.monotonic() - begun < 10
+    assert result.outcome == "interrupted" and np.isfinite(result.model.weights).all()
+
+
+def test_ctrl_c_in_fit_leaves_a_fitted_estimator(bits):
+    rbm = pytest.importorskip("mclv._sklearn").BernoulliRBM(200, n_iter=10**6, random_state=1)
+    interrupt_after(0.5)
+    with pytest.raises(KeyboardInterrupt):
+        rbm.fit(bits)
+    assert rbm.transform(bits).shape == (300, 200)
+
+
+def test_ctrl_c_ends_an_enumeration():
+    rng = np.random.default_rng(1)
+    large = mclv.RBM(rng.normal(size=(200, 34)), np.zeros(200), np.zeros(34))
+    interrupt_after(0.5)
+    begun = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        mclv.log_partition(large, "exact", time_limit=1e6)
+    assert time.monotonic() - begun < 10
+
+
+def test_python_lives_on_while_training_goes_on(bits):
+    """Another Python thread must be able to run: the interpreter lock is released."""
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.wait(0.01):
+            ticks.append(None)
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    mclv.train(bits, 200, epochs=10**6, watch=False, callback=lambda m, _: m["seconds"] > 0.5)
+    stop.set()
+    thread.join()
+    assert len(ticks) > 10
+
+
+def test_divergence_keeps_the_model_of_the_epoch_before(bits):
+    with pytest.warns(RuntimeWarning, match="diverged") as caught:
+        result = mclv.train(bits, 5, epochs=20, learning_rate=1e9, clip=0.0, schedule="constant", watch=False)
+    assert result.outcome == "diverged" and np.isfinite(result.model.weights).all()
+    assert "--" not in str(caught[0].message)
+
+
+@pytest.mark.parametrize(
+    ("settings", "match"),
+    [
+        ({"batch_size": 0}, "batch_size = 0 is not allowed"),
+        ({"gradient": "cdk"}, "choose one of cd, pcd, lvs, exact"),
+        ({"gradient": "cd", "unfinished": "keep"}, "does not go with gradient = 'cd'"),
+        ({"schedule": "steep"}, "steep"),
+        ({"learning_rate": -1}, "learning_rate"),
+        ({"momentum": 0.1, "optimizer": "adam"}, "does not go with"),
+    ],
+)
+def test_settings_are_checked(bits, settings, match):
+    with pytest.raises(SettingError, match=match):
+        mclv.train(bits, 4, **settings)
+
+
+def test_unknown_settings_are_refused(bits):
+    with pytest.raises(TypeError, match="epoch_count"):
+        mclv.train(bits, 4, epoch_count=3)
+
+
+@pytest.mark.parametrize("progress", [True, "tqdm", "rich"])
+def test_the_bar_is_shown(bits, capsys, progress):
+    mclv.train(bits, 4, epochs=3, progress=progress)
+    shown = capsys.readouterr().err
+    assert "training" in shown and "log-likelihood -" in shown
+    with pytest.raises(SettingError, match="progress = 'dots' is not allowed"):
+        mclv.train(bits, 4, progress="dots")
+
+
+def test_forked_processes_can_train(bits):
+    """Threads do not survive a fork; a child that counted on them would wait for ever."""
+    import multiprocessing
+
+    mclv.train(bits, 4, epochs=1)
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        model = pool.apply_async(_train_small, (bits,)).get(timeout=60)
+    assert same_bits(model, _train_small(bits))
+
+
+def _train_small(rows):
+    return mclv.train(rows, 4, epochs=1, seed=5).model

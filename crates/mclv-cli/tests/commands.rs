@@ -179,7 +179,7 @@ fn hdf5_files_are_converted_or_a_way_is_shown() {
         assert!(tensors("m.safetensors") == tensors("back.safetensors"), "the same bits");
         sandbox.refuses(&["convert", "m.h5", "x.npz", "--update", "4"], &["no update 4", "there are [3]"]);
         sandbox.refuses(&["convert", "none.h5", "x.npz"], &["none.h5", "No such file"]);
-        std::fs::write(sandbox.path().join("text.h5"), "text").unwrap();
+        std::fs::write(sandbox.path("text.h5"), "text").unwrap();
         sandbox.refuses(&["convert", "text.h5", "x.npz"], &["text.h5 is not an HDF5 file"]);
     } else {
         let words = ["built without HDF5", "--features hdf5", "from_rbms"];

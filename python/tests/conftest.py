@@ -31,7 +31,7 @@ def small():
 def cli():
     """Run the `mclv` program that MCLV_CLI names, or that is on the path."""
     program = os.environ.get("MCLV_CLI") or shutil.which("mclv")
-    assert program, "build the command line first (cargo build --release -p mclv-cli --features hdf5) and name it in MCLV_CLI"
+    assert program, "build the command line first (cargo build --release -p mclv-cli) and name it in MCLV_CLI"
 
     def run(*args, cwd):
         done = subprocess.run([program, *map(str, args)], cwd=cwd, capture_output=True, text=True)

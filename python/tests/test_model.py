@@ -132,20 +132,3 @@ def test_models_of_other_packages(small, tmp_path):
         mclv.from_rbms(path, 7)
     mclv.to_rbms(small, path, update=5)
     assert mclv.from_rbms(path) == small
-
-
-def test_the_command_line_converts_the_files_of_rbms(cli, small, tmp_path):
-    h5py = pytest.importorskip("h5py")
-    with h5py.File(tmp_path / "rbms.h5", "w") as file:
-        for n, scale, dtype in ((20, 1.0, np.float64), (3, 0.5, np.float32)):
-            params = file.create_group(f"update_{n}/params")
-            params["weight_matrix"] = scale * small.weights.astype(dtype)
-            params.create_dataset("vbias", data=scale * small.visible_bias.astype(dtype), chunks=True, compression="gzip")
-            params["hbias"] = scale * small.hidden_bias.astype(dtype)
-        file["hyperparameters/lr"] = 0.1
-    cli("convert", "rbms.h5", "last.safetensors", cwd=tmp_path)
-    assert mclv.load(tmp_path / "last.safetensors") == small
-    cli("convert", "rbms.h5", "third.npz", "--update", 3, cwd=tmp_path)
-    assert mclv.load(tmp_path / "third.npz") == mclv.from_rbms(tmp_path / "rbms.h5", 3)
-    cli("convert", "last.safetensors", "back.hdf5", "--update", 7, cwd=tmp_path)
-    assert mclv.from_rbms(tmp_path / "back.hdf5", 7) == small

@@ -79,6 +79,8 @@ def test_errors_of_callbacks_come_through(bits):
 
 
 def interrupt_after(seconds):
+    # Programs that a script starts in the background are born deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
     timer.start()
     return timer

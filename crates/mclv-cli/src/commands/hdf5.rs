@@ -70,7 +70,14 @@ mod with_library {
         // The library writes files in pieces; ours are complete or not there.
         let folder = tempfile::tempdir()?;
         let beside = folder.path().join("model.h5");
-        let file = File::create(&beside)?;
+        create(rbm, &beside, update)?;
+        write_atomically(path, &std::fs::read(&beside)?)?;
+        Ok(())
+    }
+
+    /// The file is complete when this has returned: it is as long open as any of its groups.
+    fn create(rbm: &Rbm, path: &Path, update: u64) -> hdf5::Result<()> {
+        let file = File::create(path)?;
         let params = file.create_group(&format!("update_{update}"))?.create_group("params")?;
         let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
         let write = |name: &str, shape: &[usize], values: &[f32]| {
@@ -78,10 +85,7 @@ mod with_library {
         };
         write("vbias", &[n_visible], rbm.visible_bias())?;
         write("hbias", &[n_hidden], rbm.hidden_bias())?;
-        write("weight_matrix", &[n_visible, n_hidden], &rbm.weights())?;
-        file.close()?;
-        write_atomically(path, &std::fs::read(&beside)?)?;
-        Ok(())
+        write("weight_matrix", &[n_visible, n_hidden], &rbm.weights())
     }
 }
 

@@ -28,7 +28,7 @@ struct State {
 /// Do all `tasks` that are not finished, and what they need, `n_workers` at a time.
 ///
 /// Results do not depend on the number of workers. Training that was interrupted goes on from its checkpoint. In a
-/// [team](mclv::team) each rank does whole tasks of its own, and then waits for the others.
+/// [team] each rank does whole tasks of its own, and then waits for the others.
 ///
 /// # Errors
 /// The first that a task ends with; those at work are then told to stop, and can be gone on with.

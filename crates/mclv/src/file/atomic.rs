@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 /// Write `bytes` to a temporary sibling of `path`, sync it, and rename it into place.
 ///
 /// A symbolic link stays one: its target is written. What is not a regular file (a pipe, a device) is written
-/// to directly. In a [team](crate::team) only the first rank writes.
+/// to directly. In a [team] only the first rank writes.
 ///
 /// # Errors
 /// If any step fails; the old file is then untouched and the temporary one gone.

@@ -39,16 +39,15 @@ mod with_mpi {
 
     /// Bytes that go with the announcement of how many there are.
     const AT_ONCE: usize = 56;
+    /// MPI counts in 31 bits.
+    const MOST: usize = 1 << 30;
+
     static N_EXCHANGES: AtomicU64 = AtomicU64::new(0);
     static N_BYTES: AtomicU64 = AtomicU64::new(0);
 
-    /// MPI counts in 31 bits.
-    const MOST: usize = 1 << 30;
     /// Do a command, with the other processes if there are any. It returns its exit code.
     pub(crate) fn run(command: impl Fn() -> u8) -> u8 {
-        if super::n_started().is_none() {
-            return command();
-        }
+        let Some(n_started) = super::n_started() else { return command() };
         // Training goes on in a thread of the pool: one at a time, but not always the first.
         let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized) else {
             eprintln!("error: MPI is running already");
@@ -65,6 +64,14 @@ mod with_mpi {
         }));
         let world = universe.world();
         let world = World { rank: world.rank() as usize, size: world.size() as usize };
+        if world.size != n_started {
+            eprintln!(
+                "error: the launcher has started {n_started} processes, but MPI knows of {}: start them with the launcher of the \
+                 MPI that this was built with (srun: --mpi=pmix or --mpi=pmi2)",
+                world.size
+            );
+            SimpleCommunicator::world().abort(crate::FAILURE.into());
+        }
         let code = team::enter(Arc::new(world), &command);
         tracing::info!(
             "rank {} of {}: {} exchanges, {} bytes handed in",

@@ -162,7 +162,7 @@ fn training_does_not_depend_on_ranks() {
     let gradients = [
         Gradient::Cd { k: 2, visible: sampled },
         Gradient::Pcd { k: 2, n_chains: 300, visible: VisibleChain::MeanField },
-        Gradient::Pcd { k: 1, n_chains: 70, visible: sampled },
+        Gradient::Pcd { k: 1, n_chains: 1000, visible: sampled },
         lvs(Unfinished::Carry, Starts::Metropolis, sampled),
         lvs(Unfinished::Drop, Starts::Weighted, VisibleChain::MeanField),
         lvs(Unfinished::Keep, Starts::Fresh, sampled),
@@ -173,7 +173,7 @@ fn training_does_not_depend_on_ranks() {
         check_same(&format!("{gradient:?}"), || {
             let settings = TrainSettings {
                 n_hidden: if gradient == Gradient::Exact { 4 } else { 70 },
-                // Large enough for ranks to share the sums, in every other case.
+                // With 1,100 rows CD and the second PCD have pairs enough for ranks to share the sums.
                 batch_size: if k % 2 == 0 { 1100 } else { 200 },
                 epochs: 2,
                 optimizer: if k % 3 == 0 { Optimizer::ADAM } else { Optimizer::default() },

@@ -182,6 +182,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
+        #![proptest_config(crate::cases())]
+
         #[test]
         fn packing_agrees_with_single_bits(n_bits in 1usize..=130, seed in any::<u64>()) {
             let n_rows = 3;

@@ -236,6 +236,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(crate::cases())]
+
         /// Any length, any value: all instruction sets give the same bits.
         #[test]
         fn all_instruction_sets_agree_to_the_bit(

@@ -75,6 +75,14 @@ def results_do_not_depend_on_ranks(tmp):
             results.append(trained(folder))
         same(f"training by {name}", results)
 
+    results = []
+    run(0, "sample", tmp / "carry-0" / "model.safetensors", "-n", 500, "--burn-in", 20, "--output", tmp / "rows.npy")
+    for ranks in (0, 1, 2, 4):
+        folder = tmp / f"file-{ranks}"
+        run(ranks, "train", tmp / "rows.npy", "--hidden", 8, "--epochs", 2, "--batch-size", 100, "--output", folder)
+        results.append(trained(folder))
+    same("training on a file of which each rank reads its part", results)
+
     model = tmp / "carry-0" / "model.safetensors"
     small = ["--tours", 4000, "--chains", 100, "--betas", 100, "--ladders", 4, "--ladder-steps", 100]
     asked = {
@@ -138,14 +146,18 @@ def a_stopped_job_is_gone_on_with(tmp):
 
 
 def who_cannot_read_stops_all(tmp):
-    good = ["logz", tmp / "carry-0" / "model.safetensors", "--method", "exact"]
-    bad = ["logz", tmp / "missing.safetensors", "--method", "exact"]
-    parts = [["-n", "1", PROGRAM, *map(str, args)] for args in (good, bad)]
-    done = subprocess.run(["mpirun", *parts[0], ":", *parts[1]], env=ENV, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
-    assert "rank 1" in done.stderr and "missing.safetensors" in done.stderr, done.stderr
-    assert not done.stdout, done.stdout
-    print("a rank that cannot read its file stops all, and says so")
+    model = tmp / "carry-0" / "model.safetensors"
+    cases = [
+        (["logz", model, "--method", "exact"], ["logz", tmp / "missing.safetensors", "--method", "exact"]),
+        (["likelihood", model, "--data", tmp / "rows.npy"], ["likelihood", model, "--data", tmp / "missing.npy"]),
+    ]
+    for good, bad in cases:
+        parts = [["-n", "1", PROGRAM, *map(str, args)] for args in (good, bad)]
+        done = subprocess.run(["mpirun", *parts[0], ":", *parts[1]], env=ENV, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
+        assert "rank 1" in done.stderr and "missing" in done.stderr, done.stderr
+        assert not done.stdout, done.stdout
+    print("a rank that cannot read its file, of a model or of data, stops all, and says so")
     wrong = {**ENV, "PMI_SIZE": "3"}
     done = subprocess.run([PROGRAM, "data", "list"], env=wrong, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "started 3 processes, but MPI knows of 1" in done.stderr, done

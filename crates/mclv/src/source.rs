@@ -1,13 +1,13 @@
 //! Open a data file: uncompress, hash and count it on the way, and believe nothing it promises.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
-use crate::{Error, Result};
+use crate::{Error, Result, team};
 
 /// No deflate stream grows by more than this factor.
 const MAX_DEFLATE_RATIO: u64 = 1032;
@@ -83,6 +83,44 @@ impl Source<'static> {
         let (file, length) = open_file(path)?;
         Self::new(path, BufReader::with_capacity(BUFFER, file), length)
     }
+
+    /// Open a file that all ranks of a team see: each reads its part of the bytes, and is handed the others'.
+    /// If that fails, all ranks know of it.
+    pub(crate) fn open_together(path: &Path) -> Result<Self> {
+        let (rank, size) = (team::rank(), team::size());
+        if size == 1 {
+            return Self::open(path);
+        }
+        let parts = team::share(size, |mine| mine.map(|rank| read_part(path, rank, size)).collect())
+            .map_err(|error| match error {
+                Error::OtherRank { .. } => error,
+                own => Error::OtherRank { rank, problem: own.to_string() },
+            })?;
+        let length = parts[0].0;
+        if let Some((rank, (other, _))) = parts.iter().enumerate().find(|(_, (other, _))| *other != length) {
+            let problem = format!(
+                "has {length} bytes for rank 0 and {other} for rank {rank}; all ranks must see the same file"
+            );
+            return Err(Error::OtherRank { rank, problem: Error::malformed(path, problem).to_string() });
+        }
+        let bytes: Vec<u8> = parts.into_iter().flat_map(|(_, bytes)| bytes).collect();
+        Self::new(path, Cursor::new(bytes), length)
+    }
+}
+
+/// How long a file is, and the bytes in it that one of `size` ranks reads.
+fn read_part(path: &Path, rank: usize, size: usize) -> Result<(u64, Vec<u8>)> {
+    let (mut file, length) = open_file(path)?;
+    let mine = team::part(usize::try_from(length).expect("a file that memory holds"), rank, size);
+    let mut bytes = Vec::with_capacity(mine.len());
+    file.seek(SeekFrom::Start(mine.start as u64))
+        .and_then(|_| file.take(mine.len() as u64).read_to_end(&mut bytes))
+        .map_err(Error::io("read", path))?;
+    if bytes.len() < mine.len() {
+        let found = (mine.start + bytes.len()) as u64;
+        return Err(Error::Truncated { path: path.into(), expected: length, found });
+    }
+    Ok((length, bytes))
 }
 
 impl<'a> Source<'a> {
@@ -221,6 +259,19 @@ mod tests {
         wrong_sum[at] ^= 1;
         let error = content(&wrong_sum, 1000).unwrap_err().to_string();
         assert!(error.contains("not intact gzip"), "{error}");
+    }
+
+    #[test]
+    fn parts_of_a_file_make_the_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        for n in [0, 2, 10] {
+            let bytes: Vec<u8> = (0..n).collect();
+            std::fs::write(&path, &bytes).unwrap();
+            let parts: Vec<_> = (0..4).map(|rank| read_part(&path, rank, 4).unwrap()).collect();
+            assert!(parts.iter().all(|(length, part)| *length == u64::from(n) && part.len() <= 3));
+            assert_eq!(parts.into_iter().flat_map(|(_, part)| part).collect::<Vec<_>>(), bytes);
+        }
     }
 
     #[test]

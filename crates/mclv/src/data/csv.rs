@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// Read the rows and, from `label_column`, the labels. A whole number counts the columns: 0 is the first, −1
 /// the last. Anything else is a name in the header.
 pub(super) fn read(path: &Path, label_column: Option<&str>) -> Result<Table> {
-    let mut source = Source::open(path)?;
+    let mut source = Source::open_together(path)?;
     let (name, is_gzip) = (file_name(path), source.is_gzip);
     let mut reader =
         ReaderBuilder::new().has_headers(false).flexible(true).trim(Trim::All).from_reader(&mut source);

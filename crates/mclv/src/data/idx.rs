@@ -83,7 +83,7 @@ pub(super) fn picture(shape: &[usize]) -> Option<(usize, usize)> {
 /// Read a file of pictures, with the labels that lie beside it under the name they have in MNIST:
 /// `labels-idx1` for `images-idx3`.
 pub(super) fn read(path: &Path) -> Result<Table> {
-    let idx = Idx::read(path)?;
+    let idx = Idx::parse(Source::open_together(path)?)?;
     let name = file_name(path);
     if idx.shape.len() == 1 {
         return Err(Error::malformed(path, "holds labels or a single row; name a file of pictures or rows"));

@@ -61,9 +61,16 @@ pub fn load(spec: &DataSpec, progress: &dyn Progress) -> Result<Dataset> {
     if team::size() == 1 {
         return load();
     }
-    // The first rank goes first: it may have to fetch the data, and the others find them then.
-    let fetched = team::together(if team::is_first() { load().map(Some) } else { Ok(None) })?;
-    team::together(fetched.map_or_else(load, Ok))
+    if catalogue::is_name(&spec.source) {
+        // The first rank goes first: it may have to fetch the data, and the others find them then.
+        let fetched = team::together(if team::is_first() { load().map(Some) } else { Ok(None) })?;
+        return team::together(fetched.map_or_else(load, Ok));
+    }
+    match load() {
+        // Met while reading together: all know of it.
+        failed @ Err(Error::OtherRank { .. }) => failed,
+        mine => team::together(mine),
+    }
 }
 
 /// [`load`] with folders and mirrors of the caller's choice.

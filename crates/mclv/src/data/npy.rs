@@ -6,12 +6,12 @@ use super::Rows;
 use super::file::Table;
 use super::idx::picture;
 use crate::numpy::{Array, read_npy};
-use crate::source::file_name;
+use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
 /// Read a file of rows, or of pictures.
 pub(super) fn read(path: &Path) -> Result<Table> {
-    let (array, sha256) = read_npy(path)?;
+    let (array, sha256) = read_npy(Source::open_together(path)?)?;
     let (rows, image_shape) = into_rows(array, path, &file_name(path))?;
     Ok(Table { rows, labels: None, image_shape, preprocessing: "none", sha256 })
 }

@@ -3,6 +3,7 @@
 use super::{ModelFile, Provenance, write_atomically};
 use crate::model::Rbm;
 use crate::numpy::{Array, read_npy, to_npy};
+use crate::source::Source;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -29,7 +30,7 @@ pub(super) fn save(rbm: &Rbm, path: &Path) -> Result<()> {
 }
 
 pub(super) fn load(path: &Path) -> Result<ModelFile> {
-    let read = |name| -> Result<Array> { Ok(read_npy(&part(path, name))?.0) };
+    let read = |name| -> Result<Array> { Ok(read_npy(Source::open(&part(path, name))?)?.0) };
     let weights = read("weights")?;
     let &[n_visible, n_hidden] = weights.shape.as_slice() else {
         let problem = format!("has the shape {:?}; (n_visible, n_hidden) expected", weights.shape);

@@ -14,8 +14,8 @@ const MAX_HEADER: usize = 10_000;
 const MAX_BRACKETS: usize = 16;
 
 /// Read a whole file; with the SHA-256 of its content.
-pub(crate) fn read(path: &Path) -> Result<(Array, String)> {
-    let mut source = Source::open(path)?;
+pub(crate) fn read(mut source: Source<'_>) -> Result<(Array, String)> {
+    let path = &source.path().to_owned();
     let header = read_header(&mut source).map_err(|e| source.broken(e))?;
     source.check_promise(n_bytes(&header))?;
     let array = Array::read(&header, &mut source, path)?;

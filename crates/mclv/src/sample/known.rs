@@ -2,6 +2,7 @@
 
 use crate::bits::BitRows;
 use crate::numpy::read_npy;
+use crate::source::Source;
 use crate::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -128,7 +129,7 @@ impl Known {
 }
 
 fn units_of_file(path: &Path, n_visible: usize) -> Result<Vec<usize>> {
-    let (array, _) = read_npy(path)?;
+    let (array, _) = read_npy(Source::open(path)?)?;
     if array.values.len() != n_visible {
         let problem = format!(
             "has the shape {:?}, {} values; the model has {n_visible} visible units, give a 0 or a 1 for each",

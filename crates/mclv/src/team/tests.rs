@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::bits::BitRows;
-use crate::data::{RealRows, Rows};
+use crate::data::{self, DataSpec, RealRows, Rows, Split};
 use crate::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use crate::model::tests::random_rbm;
+use crate::numpy::to_npy;
 use crate::partition::{self, AisSettings, BarSettings};
 use crate::progress::Silent;
 use crate::rng::{Purpose, stream};
@@ -247,4 +248,39 @@ fn parcels_keep_every_bit() {
     let mut rest = &bytes[1..];
     assert_eq!(Everything::unpack(&mut rest), sent);
     assert!(rest.is_empty());
+}
+
+#[test]
+fn a_data_file_is_read_in_parts_and_what_goes_wrong_stops_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let spec = |name: &str| {
+        let source = dir.path().join(name).to_string_lossy().into_owned();
+        DataSpec { source, split: Split::Train, seed: 7, ..DataSpec::default() }
+    };
+    let values: Vec<f32> = (0..70 * 5).map(|i| (i * i % 7) as f32 / 7.0).collect();
+    let lines =
+        values.chunks(5).map(|row| row.iter().map(f32::to_string).collect::<Vec<_>>().join(",") + "\n");
+    std::fs::write(dir.path().join("rows.csv"), lines.collect::<String>()).unwrap();
+    std::fs::write(dir.path().join("rows.npy"), to_npy(&[70, 5], &values)).unwrap();
+    std::fs::write(dir.path().join("wrong.npy"), to_npy(&[70, 5], &vec![2.0f32; 350])).unwrap();
+    for name in ["rows.csv", "rows.npy"] {
+        check_same(name, || data::load(&spec(name), &Silent).unwrap());
+    }
+    // The same word from all ranks, who go on together from there.
+    let outcomes = |name: &(dyn Fn(usize) -> &'static str + Sync)| {
+        on_ranks(3, |rank| {
+            let error = data::load(&spec(name(rank)), &Silent).unwrap_err();
+            assert_eq!(share_all(3, |mine| mine.collect::<Vec<_>>()), [0, 1, 2]);
+            error.to_string()
+        })
+    };
+    for word in outcomes(&|rank| if rank == 1 { "missing.npy" } else { "rows.npy" }) {
+        assert!(word.contains("rank 1: cannot read") && word.contains("missing.npy"), "{word}");
+    }
+    for word in outcomes(&|rank| if rank == 2 { "rows.csv" } else { "rows.npy" }) {
+        assert!(word.contains("for rank 2; all ranks must see the same file"), "{word}");
+    }
+    for word in outcomes(&|_| "wrong.npy") {
+        assert!(word.contains("row 1"), "{word}");
+    }
 }

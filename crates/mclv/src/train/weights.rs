@@ -31,7 +31,7 @@ pub(super) fn read(path: &Path) -> Result<(Vec<f32>, String)> {
     let name = path.to_string_lossy().to_lowercase();
     let plain = name.strip_suffix(".gz").unwrap_or(&name);
     let (weights, sha256) = if plain.ends_with(".npy") {
-        let (array, sha256) = read_npy(path)?;
+        let (array, sha256) = read_npy(Source::open(path)?)?;
         if array.shape.iter().filter(|&&n| n != 1).count() > 1 {
             let problem = format!("has the shape {:?}; give one weight per row", array.shape);
             return Err(Error::malformed(path, problem));

@@ -4,16 +4,19 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use mclv::progress::Progress;
 use mclv::team;
 use std::fmt::Write;
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::time::Duration;
+use std::sync::{Once, OnceLock};
+use std::time::{Duration, Instant};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static N_WATCHES: AtomicUsize = AtomicUsize::new(0);
+/// Launchers and batch systems send a signal more than once: what comes this soon after the first is the same wish.
+const SAME_WISH: Duration = Duration::from_secs(2);
 
 /// A progress bar with rate and remaining time; silent if standard error is not a terminal.
 ///
-/// The first Ctrl-C asks the work to stop, the second ends the process. Where nothing is watched, so does the first.
+/// The first Ctrl-C (or SIGTERM) asks the work to stop, another one two seconds later ends the process. Where nothing is
+/// watched, so does the first.
 pub(crate) struct Watch {
     bar: ProgressBar,
     /// Of several processes one speaks.
@@ -83,18 +86,22 @@ impl Drop for Watch {
     }
 }
 
-/// Ask watched work to stop; false if there is none, or if it was asked before.
-fn ask_to_stop() -> bool {
-    !STOP.swap(true, Ordering::Relaxed) && N_WATCHES.load(Ordering::Relaxed) > 0
+/// Whether a signal ends the process; else the work is asked to stop.
+fn ends_at_once(since_first: Option<Duration>, is_watched: bool) -> bool {
+    since_first.map_or(!is_watched, |since| since >= SAME_WISH)
 }
 
 fn listen_for_ctrl_c() {
     static ONCE: Once = Once::new();
+    static FIRST: OnceLock<Instant> = OnceLock::new();
     ONCE.call_once(|| {
         let listening = ctrlc::set_handler(|| {
-            if !ask_to_stop() {
+            let since_first = FIRST.get().map(Instant::elapsed);
+            if ends_at_once(since_first, N_WATCHES.load(Ordering::Relaxed) > 0) {
                 std::process::exit(i32::from(crate::INTERRUPTED));
             }
+            FIRST.get_or_init(Instant::now);
+            STOP.store(true, Ordering::Relaxed);
         });
         if let Err(error) = listening {
             tracing::warn!("Ctrl-C will not be handled gently: {error}");
@@ -107,11 +114,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_watched_work_is_asked_and_only_once() {
-        assert!(!ask_to_stop(), "nobody to ask");
-        STOP.store(false, Ordering::Relaxed);
-        let watch = Watch::new("waiting", "states");
-        assert!(ask_to_stop() && watch.cancelled());
-        assert!(!ask_to_stop(), "it was asked before");
+    fn watched_work_is_asked_first_and_a_repeated_signal_is_no_second_one() {
+        assert!(ends_at_once(None, false), "nobody to ask");
+        assert!(!ends_at_once(None, true));
+        // It may be saving what it has, with nothing to watch.
+        for is_watched in [false, true] {
+            assert!(!ends_at_once(Some(SAME_WISH / 2), is_watched));
+            assert!(ends_at_once(Some(SAME_WISH), is_watched));
+        }
     }
 }

@@ -569,7 +569,8 @@ impl NegativePhase for LvsPhase {
             self.separate_tours(rbm, n_tours, step).0
         };
         let total = total_weight(&blocks);
-        if total <= 0.0 {
+        // Weights are relative to the largest at any start. If all the large ones are dropped, single precision has nothing left.
+        if total < 1e-30 {
             self.info.n_skipped_updates += 1;
             self.draw_set(rbm, data, step)?;
             return Ok(None);

@@ -3,7 +3,7 @@
 use super::guard::Warning;
 use super::monitor::{Metrics, Monitor, Weighted};
 use super::settings::TrainSettings;
-use super::trainer::Trainer;
+use super::trainer::{Trainer, are_sane};
 use crate::data::Rows;
 use crate::gradient::{Gradient, Unfinished};
 use crate::model::Rbm;
@@ -136,10 +136,8 @@ fn describe(trainer: &mut Trainer, learning_rate: f64) -> Metrics {
     }
 }
 
-/// No parameter is NaN, infinite, or so large that single precision has lost its meaning.
 fn is_sane(rbm: &Rbm) -> bool {
-    let sane = |x: &[f32]| x.iter().all(|x| x.abs() < 1e6);
-    sane(&rbm.weights()) && sane(rbm.visible_bias()) && sane(rbm.hidden_bias())
+    are_sane(&rbm.weights()) && are_sane(rbm.visible_bias()) && are_sane(rbm.hidden_bias())
 }
 
 /// Passes on the wish to stop, but not how far an evaluation has come: the bar belongs to training.

@@ -215,6 +215,10 @@ impl Trainer {
             stepped = self.make_update(data, batches[self.update], n_updates, progress)?;
             self.update += 1;
             progress.report((self.epoch * n_updates + self.update) as u64, total);
+            if !are_sane(self.rbm.visible_bias()) || !are_sane(self.rbm.hidden_bias()) {
+                // Lost: nothing is learnt from here on, and the kernels want numbers.
+                break;
+            }
         }
         self.gradient_norm = if stepped { self.gradient.norm() } else { 0.0 };
         self.update = 0;
@@ -329,4 +333,9 @@ pub(super) fn check_steps(settings: &TrainSettings, n_rows: usize) -> Result<()>
 pub(super) fn n_updates(settings: &TrainSettings, n_rows: usize) -> usize {
     let batch = settings.batch_size;
     if settings.drop_last { n_rows / batch } else { n_rows.div_ceil(batch) }
+}
+
+/// No parameter is NaN, infinite, or so large that single precision has lost its meaning.
+pub(super) fn are_sane(parameters: &[f32]) -> bool {
+    parameters.iter().all(|x| x.abs() < 1e6)
 }

@@ -8,11 +8,12 @@ use crate::data::Rows;
 use crate::gradient::lvs::LvsPhase;
 use crate::gradient::moments::BLOCK;
 use crate::gradient::{
-    Lvs, Moments, NegativePhase, PairBlock, Starts, Statistics, TourLength, Unfinished, VisibleChain,
+    Lvs, Moments, NegativePhase, PairBlock, Starts, Statistics, TourLength, Unfinished, Update, VisibleChain,
     total_weight,
 };
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
+use crate::progress::Silent;
 
 const N_REPLICATES: u32 = 1500;
 /// Two blocks, the second one short.
@@ -209,4 +210,38 @@ fn tours_of_a_large_minibatch_differ() {
         moments
     };
     assert_ne!(sums(&blocks[0]), sums(blocks.last().unwrap()));
+}
+
+/// One visible unit keeps the first of ten hidden units as it is. While it is on, the others are coins, and a tour hardly
+/// returns; while it is off, all are, and it does. `log_ratio`: by how much the weight of the former state exceeds the latter's.
+fn two_worlds(log_ratio: f32) -> Rbm {
+    let (mut w, mut a) = ([10.0; 10], [-10.0; 10]);
+    (w[0], a[0]) = (200.0, log_ratio - 150.0);
+    Rbm::new(1, 10, &w, &[-50.0], &a).unwrap()
+}
+
+#[test]
+fn an_update_whose_heavy_tours_are_all_dropped_is_a_number_or_skipped() {
+    let settings = Lvs {
+        k: TourLength::Steps(1),
+        n_tours: N_TOURS,
+        unfinished: Unfinished::Drop,
+        starts: Starts::Weighted,
+        ..Lvs::default()
+    };
+    let data = Rows::Bits(BitRows::from_words(1, vec![0, 1]));
+    for (log_ratio, is_skipped) in [(40.0, false), (95.0, true)] {
+        let mut phase = LvsPhase::new(settings.clone());
+        phase.begin_epoch(&two_worlds(0.0), &data, step(0)).unwrap();
+        let rbm = two_worlds(log_ratio);
+        let mut moments = Moments::zeros(1, 10);
+        let update =
+            Update { rbm: &rbm, data: &data, rows: &[0, 1], weights: None, step: step(0), progress: &Silent };
+        assert_eq!(phase.subtract(&update, &mut moments).unwrap().is_none(), is_skipped);
+        moments.flush();
+        assert!(list(&moments, 1.0).iter().all(|x| x.is_finite()), "{:?}", list(&moments, 1.0));
+        let info = phase.take_tour_info().unwrap();
+        assert_eq!(info.n_skipped_updates, u64::from(is_skipped));
+        assert!((1..N_TOURS as u64).contains(&info.n_completed), "some return, some do not: {info:?}");
+    }
 }

@@ -20,7 +20,7 @@ train() { # name, then flags of `mclv train`
 [ $# -gt 0 ] || set -- 25 32
 for hidden in "$@"; do
     train "paper-$hidden" --hidden "$hidden" --preset paper --gradient lvs --starts weighted
-    train "pcd-$hidden" --hidden "$hidden"
+    train "pcd-$hidden" --hidden "$hidden" --gradient pcd --k 3
     train "carry-$hidden" --hidden "$hidden" --gradient lvs --unfinished carry --starts metropolis --learning-rate 0.2
     for name in paper pcd carry; do
         model=$out/$name-$hidden

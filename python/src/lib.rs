@@ -19,6 +19,7 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<train::PyFeed>()?;
     module.add_class::<tours::PyStoppingSet>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
+    module.add_function(wrap_pyfunction!(train::best_settings, module)?)?;
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(partition::likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;

@@ -18,6 +18,12 @@ fn settings_from(settings: &Bound<'_, PyAny>) -> PyResult<TrainSettings> {
     depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))
 }
 
+/// The settings that `mclv train` begins with for so many hidden units.
+#[pyfunction]
+pub(crate) fn best_settings(py: Python<'_>, n_hidden: usize) -> PyResult<Bound<'_, PyAny>> {
+    Ok(pythonize(py, &TrainSettings::best(n_hidden))?)
+}
+
 /// Passes on the wish to stop and how far training has come; keeps the warnings.
 struct Ear<'a> {
     line: &'a Line,

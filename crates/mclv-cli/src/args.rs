@@ -224,7 +224,7 @@ pub(crate) struct TrainArgs {
     #[arg(long, value_name = "HOW", help_heading = "Model")]
     pub(crate) init: Option<Init>,
 
-    /// Gradient estimator [default: pcd with --k 3]
+    /// Gradient estimator [default: up to 64 hidden units lvs with --k 3, --row-fraction 0 and --learning-rate 0.6, else pcd with --k 3]
     #[arg(long, value_enum, help_heading = "Gradient")]
     pub(crate) gradient: Option<Estimator>,
     /// Gibbs steps per update; for tours also `dynamic`: until all return [default: 1 with --gradient, else 3]
@@ -248,7 +248,7 @@ pub(crate) struct TrainArgs {
     /// Hidden states per row in the stopping set [default: 1]
     #[arg(long, value_name = "M", help_heading = "Gradient")]
     pub(crate) samples_per_row: Option<usize>,
-    /// Share of the rows that the stopping set is made from [default: 1]
+    /// Share of the rows that the stopping set is made from; 0: 3 %, but no fewer than 1,000 rows [default: 1 with --gradient, else 0]
     #[arg(long, value_name = "SHARE", help_heading = "Gradient")]
     pub(crate) row_fraction: Option<f64>,
     /// Epochs between two stopping sets [default: 1]
@@ -279,7 +279,7 @@ pub(crate) struct TrainArgs {
     /// Leave out a short last minibatch
     #[arg(long, help_heading = "Optimisation")]
     pub(crate) drop_last: bool,
-    /// Initial learning rate [default: 0.4; paper: 0.1; with adam: 0.01]
+    /// Initial learning rate [default: 0.4, or 0.6 without --gradient up to 64 hidden units; paper: 0.1; with adam: 0.01]
     #[arg(long, visible_alias = "lr", value_name = "RATE", help_heading = "Optimisation")]
     pub(crate) learning_rate: Option<f64>,
     /// `linear` to zero, `cosine`, `plateau` (the paper's) or `constant` [default: linear]

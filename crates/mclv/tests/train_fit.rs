@@ -83,3 +83,21 @@ fn rows_that_do_not_fit_are_refused() {
     let result = Fit::new(settings(), digits(Split::Train), None, Some(narrow), true);
     assert!(matches!(result.err(), Some(Error::ShapeMismatch { .. })));
 }
+
+/// Thirty patterns far from each other: a chain by itself does not find them all, and its model moves mass to where it is.
+#[test]
+fn the_best_settings_learn_what_persistent_chains_do_not() {
+    let spec = DataSpec { source: "bars-and-stripes:4".into(), ..DataSpec::default() };
+    let bars = data::load(&spec, &Silent).unwrap();
+    let short_of_best = |settings: TrainSettings| {
+        let mut fit = Fit::new(settings, bars.rows.clone(), None, None, false).unwrap();
+        finish(&mut fit);
+        let log_z = mclv::partition::exact(fit.rbm(), &Default::default(), &Silent).unwrap();
+        let reached = mclv::average_log_likelihood(fit.rbm(), &bars.rows, &log_z).unwrap().mean;
+        bars.best_log_likelihood.unwrap() - reached
+    };
+    let tours = short_of_best(TrainSettings { seed: 4, ..TrainSettings::best(16) });
+    assert!((0.0..0.05).contains(&tours), "{tours}");
+    let chains = short_of_best(TrainSettings { n_hidden: 16, seed: 4, ..TrainSettings::default() });
+    assert!(chains > 1.0, "{chains}");
+}

@@ -252,7 +252,7 @@ fn impossible_settings_are_refused_before_anything_is_written() {
     let with = |lvs: Lvs| TrainSettings { gradient: Gradient::Lvs(lvs), ..TrainSettings::default() };
     assert!(refuse(with(Lvs { starts: Starts::Weighted, ..Lvs::default() })).contains("carry"));
     assert!(refuse(with(Lvs { k: TourLength::Dynamic, ..Lvs::default() })).contains("dynamic"));
-    assert!(refuse(with(Lvs { row_fraction: 0.0, ..Lvs::default() })).contains("row-fraction"));
+    assert!(refuse(with(Lvs { row_fraction: 1.5, ..Lvs::default() })).contains("row-fraction"));
     assert!(refuse(with(Lvs { max_states: 0, ..Lvs::default() })).contains("max-states"));
     assert!(refuse(with(Lvs { max_set_cost: f64::NAN, ..Lvs::default() })).contains("max-set-cost"));
     assert!(refuse(with(Lvs { k: TourLength::Steps(u32::MAX), ..Lvs::default() })).contains("2^30"));

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _mclv
 from .errors import SettingError
 
 _TRAIN = {
@@ -34,12 +35,19 @@ def nested(**settings: Any) -> dict[str, Any]:
     for name, value, known in (("gradient", gradient, _GRADIENTS), ("optimizer", optimizer, _OPTIMIZERS)):
         if value is not None and value not in known:
             raise SettingError(f"{name} = {value!r} is not allowed: choose one of {', '.join(known)}")
-    # As on the command line: PCD-3 if nothing is said of the estimator, else one step.
-    estimator = gradient or "pcd"
-    of_gradient = {"estimator": estimator} | ({} if gradient else {"k": 3})
+    of_gradient: dict[str, Any] = {"estimator": gradient}
     of_optimizer = {"rule": optimizer or "sgd"}
     if optimizer == "adam":
         given.setdefault("learning_rate", _ADAM_RATE)
+    if gradient is None:
+        # As on the command line: the best for so many hidden units, whatever their number is worth as a setting.
+        n_hidden = given.get("n_hidden")
+        best = _mclv.best_settings(n_hidden if isinstance(n_hidden, int) and n_hidden > 0 else 1)
+        of_gradient = best["gradient"]
+        given.setdefault("learning_rate", best["learning-rate"])
+        if of_gradient["estimator"] == "lvs" and "n_chains" in given:
+            given["n_tours"] = given.pop("n_chains")
+    estimator: str = of_gradient["estimator"]
     train: dict[str, Any] = {}
     for name, value in given.items():
         key = name.replace("_", "-")

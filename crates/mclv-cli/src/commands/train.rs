@@ -163,6 +163,11 @@ fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
                 std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
             RunInput::from_toml(&text, path)?
         }
+        None if args.gradient.is_none() && args.preset == Preset::Default => {
+            let plain = RunInput::default();
+            let n_hidden = args.hidden.unwrap_or(plain.train.n_hidden);
+            RunInput { train: TrainSettings::best(n_hidden), ..plain }
+        }
         None => RunInput::default(),
     };
     if let Some(source) = &args.data {

@@ -90,6 +90,31 @@ fn a_config_file_gives_the_run_again() {
 }
 
 #[test]
+fn the_default_preset_suits_the_size_and_flags_change_it() {
+    let sandbox = Sandbox::new();
+    let run = |flags: &[&str]| {
+        let args = ["train", "digits", "--epochs", "1", "--eval-every", "9", "-o", "run"];
+        let config = sandbox.json(&[&args, flags].concat())["config"]["train"].clone();
+        std::fs::remove_dir_all(sandbox.path("run")).unwrap();
+        config
+    };
+    let small = run(&["--hidden", "12"]);
+    let gradient = &small["gradient"];
+    assert_eq!((&gradient["estimator"], &gradient["unfinished"]), (&"lvs".into(), &"carry".into()));
+    assert_eq!((&gradient["k"], &small["learning-rate"]), (&3.into(), &0.6.into()));
+    let fraction = gradient["row-fraction"].as_f64().unwrap();
+    assert!(fraction > 0.03 && fraction < 1.0, "at least 1,000 rows of some more: {fraction}");
+    let more = run(&["--hidden", "12", "--k", "5", "--chains", "50", "--lr", "0.2"]);
+    assert_eq!((&more["gradient"]["k"], &more["gradient"]["n-tours"]), (&5.into(), &50.into()));
+    assert_eq!(more["learning-rate"], 0.2);
+    let large = run(&["--hidden", "65"]);
+    assert_eq!((&large["gradient"]["estimator"], &large["learning-rate"]), (&"pcd".into(), &0.4.into()));
+    let named = run(&["--hidden", "12", "--gradient", "lvs"]);
+    assert_eq!((&named["gradient"]["k"], &named["gradient"]["row-fraction"]), (&1.into(), &1.0.into()));
+    assert_eq!(named["learning-rate"], 0.4);
+}
+
+#[test]
 fn the_papers_preset_is_the_papers_protocol() {
     let sandbox = Sandbox::new();
     let run = |gradient: &str| {

@@ -59,7 +59,7 @@ pub struct Lvs {
     pub n_tours: usize,
     /// Hidden states drawn for each row when the stopping set is made.
     pub samples_per_row: usize,
-    /// Share of the training rows that the stopping set is made from.
+    /// Share of the training rows that the stopping set is made from; 0: 3 % of them, but no fewer than 1,000.
     pub row_fraction: f64,
     /// Epochs between two stopping sets.
     pub redraw_every: usize,
@@ -257,8 +257,8 @@ impl Gradient {
                 if lvs.samples_per_row == 0 {
                     return wrong("samples-per-row", "0".into(), "at least one hidden state per row");
                 }
-                if !(lvs.row_fraction > 0.0 && lvs.row_fraction <= 1.0) {
-                    return wrong("row-fraction", lvs.row_fraction.to_string(), "more than 0, at most 1");
+                if !(0.0..=1.0).contains(&lvs.row_fraction) {
+                    return wrong("row-fraction", lvs.row_fraction.to_string(), "a share between 0 and 1");
                 }
                 if lvs.redraw_every == 0 {
                     return wrong("redraw-every", "0".into(), "at least one epoch");

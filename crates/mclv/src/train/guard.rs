@@ -43,8 +43,6 @@ pub enum Warning {
         completion: f64,
         /// Updates from which nothing was learnt.
         n_skipped_updates: u64,
-        /// Whether unfinished tours are carried on.
-        carried: bool,
     },
     /// Persistent chains hardly move.
     StaleChains {
@@ -98,12 +96,6 @@ impl std::fmt::Display for Warning {
                     "the likelihood has fallen by {by:.2} nats while the reconstruction error improved: the gradient is biased. Use more steps (--k), --gradient pcd, or a smaller learning rate."
                 )
             }
-            Self::FewToursReturn { carried: true, .. } => {
-                write!(
-                    f,
-                    "no tour returned in an epoch: they are plain persistent chains. Make the stopping set larger (--samples-per-row, --target-completion)."
-                )
-            }
             Self::FewToursReturn { completion, n_skipped_updates, .. } => {
                 write!(
                     f,
@@ -151,11 +143,11 @@ pub(super) fn judge(metrics: &Metrics, tours: Option<&TourInfo>, fallen: Option<
     }
     if let Some(tours) = tours {
         let (completion, carried) = (tours.completion(), tours.n_carried > 0);
-        // A running tour that seldom returns still counts; an unfinished one may not.
-        let few = if carried { tours.n_completed == 0 } else { completion < 0.05 };
+        // A running tour that does not return still counts, as a persistent chain; one that is cut may not.
+        let few = !carried && completion < 0.05;
         let n_skipped_updates = tours.n_skipped_updates;
         if tours.n_tried() > 0 && (few || n_skipped_updates > 0) {
-            warnings.push(Warning::FewToursReturn { completion, n_skipped_updates, carried });
+            warnings.push(Warning::FewToursReturn { completion, n_skipped_updates });
         }
         if tours.min_ess < 0.1 {
             warnings.push(Warning::LowEss { ess: tours.min_ess });

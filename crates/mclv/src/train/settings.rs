@@ -59,8 +59,11 @@ pub struct TrainSettings {
     pub warm_up: Gradient,
 }
 
+/// The most hidden units for which chains are expected to come by a stopping set.
+const MOST_FOR_TOURS: usize = 64;
+
 impl Default for TrainSettings {
-    /// The best we know: centred persistent chains, a rate that falls to zero.
+    /// Centred persistent chains, a rate that falls to zero: good at any size. [`best`](Self::best) is better for small models.
     fn default() -> Self {
         Self {
             n_hidden: 25,
@@ -88,6 +91,20 @@ impl Default for TrainSettings {
 }
 
 impl TrainSettings {
+    /// The best we know for so many hidden units.
+    ///
+    /// Up to 64 these are tours that are carried on from update to update, with a small stopping set: a chain that comes by it may
+    /// go on from another of its states, and so reach modes that it would not find by itself. In larger models hardly a chain comes
+    /// by, and [persistent ones](Self::default) do the same in less time.
+    pub fn best(n_hidden: usize) -> Self {
+        let chains = Self { n_hidden, ..Self::default() };
+        if n_hidden > MOST_FOR_TOURS {
+            return chains;
+        }
+        let tours = Lvs { k: TourLength::Steps(3), row_fraction: 0.0, ..Lvs::default() };
+        Self { learning_rate: 0.6, gradient: Gradient::Lvs(tours), ..chains }
+    }
+
     /// The protocol of the paper's code: a mean-field chain, no centring, plateau schedule, 15 epochs of CD-1 before LVS.
     ///
     /// `gradient` is taken with its own `k`; its chain, statistics and policies become the paper's.
@@ -132,10 +149,17 @@ impl TrainSettings {
         Self::paper(Gradient::Lvs(Lvs { k: TourLength::Steps(k), starts: Starts::Fresh, ..Lvs::default() }))
     }
 
-    /// The same with the number of epochs decided for `n_rows` rows.
+    /// The same with the number of epochs, and of rows for stopping sets, decided for `n_rows` rows.
     pub fn resolved(mut self, n_rows: usize) -> Self {
         if self.epochs == 0 {
             self.epochs = 10_000usize.div_ceil(n_rows.div_ceil(self.batch_size.max(1)).max(1)).max(100);
+        }
+        for gradient in [&mut self.gradient, &mut self.warm_up] {
+            if let Gradient::Lvs(lvs) = gradient
+                && lvs.row_fraction == 0.0
+            {
+                lvs.row_fraction = (1000.0 / n_rows.max(1) as f64).clamp(0.03, 1.0);
+            }
         }
         self
     }
@@ -191,5 +215,23 @@ impl TrainSettings {
         self.optimizer.check()?;
         self.gradient.check()?;
         self.warm_up.check()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_models_get_tours_from_enough_rows() {
+        let fraction = |n_rows| match TrainSettings::best(64).resolved(n_rows).gradient {
+            Gradient::Lvs(lvs) => lvs.row_fraction,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!((fraction(30), fraction(2_000), fraction(55_000)), (1.0, 0.5, 0.03));
+        assert_eq!(TrainSettings::best(65), TrainSettings { n_hidden: 65, ..TrainSettings::default() });
+        // What is said is left as it is.
+        let lvs = Gradient::Lvs(Lvs::default());
+        assert_eq!(TrainSettings::paper(lvs.clone()).resolved(55_000), TrainSettings::paper(lvs));
     }
 }

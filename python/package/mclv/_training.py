@@ -106,7 +106,7 @@ def train(
     TrainResult(finished after 40 epochs, RBM(n_visible=64, n_hidden=16))
     >>> epochs, likelihood = result.curve("train_log_likelihood")
     >>> print(epochs, likelihood.round(2))
-    [10 20 30 40] [-26.09 -25.53 -25.35 -25.26]
+    [10 20 30 40] [-25.67 -25.18 -25.05 -25.02]
     """
     rows, wanted = as_rows(data, "data"), nested(n_hidden=n_hidden, **settings)
     callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []

@@ -133,6 +133,9 @@ struct Running {
     length: Vec<u64>,
 }
 
+/// How often in an epoch the stopping set is drawn anew because no tour has returned to it.
+const MOST_REDRAWS: u64 = 20;
+
 pub(super) struct LvsPhase {
     settings: Lvs,
     set: StoppingSet,
@@ -572,7 +575,10 @@ impl NegativePhase for LvsPhase {
         // Weights are relative to the largest at any start. If all the large ones are dropped, single precision has nothing left.
         if total < 1e-30 {
             self.info.n_skipped_updates += 1;
-            self.draw_set(rbm, data, step)?;
+            // Perhaps the set was unlucky; but to draw it again and again takes a hundred times as long as to skip.
+            if self.info.n_skipped_updates <= MOST_REDRAWS {
+                self.draw_set(rbm, data, step)?;
+            }
             return Ok(None);
         }
         moments.add(blocks, (-1.0 / total) as f32);

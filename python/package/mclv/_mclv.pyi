@@ -13,7 +13,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "log_partition", "likelihood", "tours", "load_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "best_settings", "train", "log_partition", "likelihood", "tours", "load_data", "catalogue", "kernels",
 ]
 
 __version__: str

@@ -264,7 +264,7 @@ fn by_epochs(options: &Options, store: &Store) -> Result<Table> {
     });
     let columns = vec![
         column("method", 0),
-        column("rate", 1),
+        column("rate", 2),
         column("steps", 0),
         column("time", 2),
         column("train", 2),
@@ -317,7 +317,7 @@ fn by_time(options: &Options, store: &Store) -> Result<Table> {
     });
     let columns = vec![
         column("method", 0),
-        column("rate", 1),
+        column("rate", 2),
         column("epochs", 0),
         column("time (epochs of PCD-1)", 0),
         column("test", 2),

@@ -103,7 +103,7 @@ impl Source<'static> {
             );
             return Err(Error::OtherRank { rank, problem: Error::malformed(path, problem).to_string() });
         }
-        let bytes: Vec<u8> = parts.into_iter().flat_map(|(_, bytes)| bytes).collect();
+        let bytes = parts.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>().concat();
         Self::new(path, Cursor::new(bytes), length)
     }
 }

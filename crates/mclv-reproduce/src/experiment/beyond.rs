@@ -15,6 +15,8 @@ use mclv::train::{Optimizer, RunInput, TrainSettings};
 /// Learning rates of the sweep.
 const RATES: [f64; 4] = [0.15, 0.3, 0.6, 1.2];
 const EPOCHS: usize = 100;
+/// How far below the best, in nats, the figure goes.
+const SHOWN: f64 = 10.0;
 /// Seeds of models with other numbers of hidden units, and of the comparison by time.
 const FEWER_SEEDS: usize = 3;
 
@@ -384,21 +386,32 @@ fn sweep(options: &Options, store: &Store) -> Result<(Table, Plot)> {
         let mut row: Vec<Cell> = vec![way.name.into()];
         row.extend(swept.iter().map(|(_, value)| value.map_or("diverged".into(), Cell::from)));
         rows.push(row);
-        curves.push(Curve::new(
-            way.name,
-            swept.iter().filter_map(|&(rate, value)| Some((rate, value?))).collect(),
-        ));
+        if way.centred {
+            curves.push((way.name, swept));
+        }
     }
+    // What has collapsed would leave the others no room.
+    let best =
+        curves.iter().flat_map(|(_, swept)| swept).filter_map(|(_, value)| *value).fold(f64::MIN, f64::max);
+    let shown = |swept: Vec<(f64, Option<f64>)>| {
+        swept
+            .into_iter()
+            .filter_map(|(rate, value)| Some((rate, value.filter(|&v| v > best - SHOWN)?)))
+            .collect()
+    };
+    let curves = curves.into_iter().map(|(name, swept)| Curve::new(name, shown(swept)));
     let mut columns = vec![column("method", 0)];
     columns.extend(RATES.iter().map(|rate| column(&format!("{rate}"), 2)));
     let title =
         format!("The sweep: log-likelihood of validation rows by learning rate, seed {}.", options.seeds[0]);
     let plot = Plot {
         name: "sweep".into(),
-        title: "Validation log-likelihood by learning rate".into(),
+        title: format!(
+            "Validation log-likelihood by learning rate, centred, within {SHOWN} nats of the best"
+        ),
         x: Axis::log("learning rate"),
         y: Axis::linear("log-likelihood (nats)"),
-        curves,
+        curves: curves.filter(|curve| !curve.points.is_empty()).collect(),
     };
     Ok((Table { name: "sweep-table".into(), title, columns, rows }, plot))
 }

@@ -284,10 +284,45 @@ impl Enumeration {
 
 #[inline(always)]
 fn task_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scaled {
+    let common = begin::<S>(plan, task, scratch);
+    if !plan.is_tabulated() {
+        return common;
+    }
+    let mut total = Scaled::ZERO;
+    each_middle::<S>(plan, scratch, |middle, mantissa, exponent| {
+        let sum = scaled_sum::<S>(mantissa, exponent, &plan.low_weight);
+        total = total + sum * plan.middle_weight[middle];
+    });
+    total * common
+}
+
+#[inline(always)]
+fn log_terms_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch, out: &mut [f64]) {
+    assert_eq!(out.len() as u64, plan.states_per_task(), "one term for each state of a task");
+    let common = begin::<S>(plan, task, scratch);
+    if !plan.is_tabulated() {
+        out[0] = common.ln();
+        return;
+    }
+    let n_low = 1 << plan.low_bits;
+    each_middle::<S>(plan, scratch, |middle, mantissa, exponent| {
+        let common = common * plan.middle_weight[middle];
+        let out = &mut out[middle * n_low..(middle + 1) * n_low];
+        for ((out, low), (&mantissa, &exponent)) in
+            out.iter_mut().zip(&plan.low_weight).zip(mantissa.iter().zip(&*exponent))
+        {
+            *out = (Scaled { mantissa, exponent } * *low * common).ln();
+        }
+    });
+}
+
+/// Work out what all states of a task have in common, and return their common factor: all there is of the one state of a task in log space.
+#[inline(always)]
+fn begin<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scaled {
     assert!(task < plan.n_tasks(), "task {task} of {}", plan.n_tasks());
     let top = plan.low_bits + plan.middle_bits..plan.n_bits;
     let n = plan.n_units;
-    let Scratch { a, c, high } = scratch;
+    let Scratch { a, c, .. } = scratch;
     a.resize(n, 0.0);
     plan.sums(top.clone(), task, a);
     for (a, b) in a.iter_mut().zip(&plan.bias) {
@@ -310,9 +345,19 @@ fn task_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -
     }
     math::exp_f64_generic::<S>(a);
     math::exp_f64_generic::<S>(c);
+    top_weight * Scaled { mantissa: 1.0, exponent: shift }
+}
 
+/// Hand each middle value's products of all low states to `visit`, as mantissas and exponents to do with as it likes.
+#[inline(always)]
+fn each_middle<S: Simd>(
+    plan: &Enumeration,
+    scratch: &mut Scratch,
+    mut visit: impl FnMut(usize, &mut [f64], &mut [f64]),
+) {
+    let n = plan.n_units;
+    let Scratch { a, c, high } = scratch;
     high.resize(n, [0.0; HIGHS]);
-    let mut total = Scaled::ZERO;
     let n_low = 1 << plan.low_bits;
     let mut mantissa = [[0.0; 1 << MAX_LOW_BITS]; HIGHS];
     let mut exponent = [[0.0; 1 << MAX_LOW_BITS]; HIGHS];
@@ -324,12 +369,9 @@ fn task_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -
             products::<S>(&plan.segments, high, c, low, chunk * LOWS, &mut mantissa, &mut exponent);
         }
         for h in 0..HIGHS {
-            let weight = plan.middle_weight[block * HIGHS + h];
-            let sum = scaled_sum::<S>(&mut mantissa[h][..n_low], &mut exponent[h][..n_low], &plan.low_weight);
-            total = total + sum * weight;
+            visit(block * HIGHS + h, &mut mantissa[h][..n_low], &mut exponent[h][..n_low]);
         }
     }
-    total * top_weight * Scaled { mantissa: 1.0, exponent: shift }
 }
 
 /// `Π_i (c_i + high_i low_i)` of 4 × 8 states, as mantissas and exponents.
@@ -424,6 +466,12 @@ kernels! {
     /// If there is no such task.
     pub fn run_task(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scaled = task_generic;
 
+    /// The logarithm of each term that [`run_task`] sums, in the order of the states.
+    ///
+    /// # Panics
+    /// If there is no such task, or not room for just its states.
+    pub fn log_terms(plan: &Enumeration, task: u64, scratch: &mut Scratch, out: &mut [f64]) = log_terms_generic;
+
     /// Do `48 · n_rounds` multiply-adds in registers (twelve chains of four lanes): the yardstick of benchmarks.
     pub fn fma_peak(n_rounds: u64) -> f64 = fma_peak_generic;
 }
@@ -437,10 +485,10 @@ mod tests {
     use crate::Isa;
     use crate::rng::Stream;
 
-    /// `ln Σ_y e^{aᵀy} Π (1 + e^{b + Wy})`, one state and one unit at a time, with a compensated sum.
-    fn naive(w: &[f32], b: &[f32], a: &[f32]) -> f64 {
+    /// `aᵀy + Σ ln(1 + e^{b + Wy})` of each state, one unit at a time.
+    fn naive_terms(w: &[f32], b: &[f32], a: &[f32]) -> Vec<f64> {
         let n = a.len();
-        let logs: Vec<f64> = (0..1u64 << n)
+        (0..1u64 << n)
             .map(|y| {
                 let on = |j: &usize| y >> j & 1 == 1;
                 let linear: f64 = (0..n).filter(on).map(|j| f64::from(a[j])).sum();
@@ -450,7 +498,12 @@ mod tests {
                 });
                 linear + soft.sum::<f64>()
             })
-            .collect();
+            .collect()
+    }
+
+    /// `ln Σ_y e^{aᵀy} Π (1 + e^{b + Wy})`, with a compensated sum.
+    fn naive(w: &[f32], b: &[f32], a: &[f32]) -> f64 {
+        let logs = naive_terms(w, b, a);
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let (mut sum, mut lost) = (0.0, 0.0);
         for x in logs {
@@ -503,6 +556,26 @@ mod tests {
             }
         }
         assert!(tabulated > 40 && in_logs > 20, "both ways are tested: {tabulated}, {in_logs}");
+    }
+
+    #[test]
+    fn terms_agree_with_the_naive_ones_and_their_order() {
+        for (n_units, n_bits, scale) in [(23, 3, 1.0), (61, 10, 0.5), (9, 15, 3.0), (4, 11, 5000.0)] {
+            let (mut w, b, a) = random(n_units, n_bits, scale, 77);
+            let expected = naive_terms(&w, &b, &a);
+            let terms = |w: &[f32]| {
+                let plan = Enumeration::new(Isa::best(), w, &b, &a);
+                let mut terms = vec![0.0; expected.len()];
+                for (task, out) in terms.chunks_exact_mut(plan.states_per_task() as usize).enumerate() {
+                    log_terms(Isa::best(), &plan, task as u64, &mut Scratch::default(), out);
+                }
+                terms
+            };
+            let all_close = |terms: Vec<f64>| terms.iter().zip(&expected).all(|(x, y)| close(*x, *y));
+            assert!(all_close(terms(&w)), "{n_units} × {n_bits}, scale {scale}");
+            w[0] += 1e-4 * scale as f32;
+            assert!(!all_close(terms(&w)), "a wrong weight must be caught");
+        }
     }
 
     #[test]

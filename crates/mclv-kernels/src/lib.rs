@@ -11,6 +11,7 @@
 //! * [`layer`]: one layer given the other (inputs, means, Bernoulli bits) and the outer products of a gradient.
 //! * [`update`]: gradient steps.
 //! * [`enumerate`]: sums of products over all `2^n` states.
+//! * [`moments`]: averages of a unit over all `2^n` states, with each bit.
 //!
 //! # Reproducibility
 //!
@@ -24,6 +25,7 @@ pub mod enumerate;
 mod isa;
 pub mod layer;
 pub mod math;
+pub mod moments;
 pub mod rng;
 pub mod tiles;
 pub mod update;

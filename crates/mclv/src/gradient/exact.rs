@@ -1,82 +1,105 @@
 //! The exact gradient, by enumeration of the smaller layer: the yardstick.
 //!
-//! **Guarantee**: exact up to single-precision rounding. Cost: all `2^n` states in every update.
+//! **Guarantee**: exact up to rounding; single precision begins where expectations meet the data's. Cost: all `2^n` states in every update, about a
+//! division for each state and unit of the other layer.
 
-use super::{Moments, NegativePhase, PairBlock, Update, chain};
-use crate::bits::BitRows;
-use crate::data::Rows;
+use super::{Moments, NegativePhase, PairBlock, Update};
+use crate::model::Rbm;
+use crate::partition::{enumeration, smaller_layer_hidden};
 use crate::team;
 use crate::{Error, Result};
-use mclv_kernels::layer::{Scratch, States, ThreadScratch};
-use mclv_kernels::tiles::Tiles;
+use mclv_kernels::{Isa, enumerate, math, moments};
 use rayon::prelude::*;
 
 /// The largest layer that is enumerated in every update.
 pub(crate) const MAX_UNITS: usize = 20;
 
-/// States per round: what is in memory at a time.
-const STATES_PER_ROUND: usize = 4096;
-const STATES_PER_BLOCK: usize = 64;
+/// Units of the larger layer that a thread takes at a time.
+const UNITS_PER_BLOCK: usize = 16;
 
 pub(super) struct ExactPhase;
 
 impl NegativePhase for ExactPhase {
     fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
         let Update { rbm, progress, .. } = *update;
-        let n_units = rbm.n_visible().min(rbm.n_hidden());
-        if n_units > MAX_UNITS {
+        if rbm.n_visible().min(rbm.n_hidden()) > MAX_UNITS {
             return Err(Error::InvalidSetting {
                 name: "estimator",
                 value: "exact".into(),
                 cure: "the smaller layer may have at most 20 units; use pcd or lvs for larger models",
             });
         }
-        let states = BitRows::all_states(n_units);
-        let over_hidden = rbm.n_hidden() <= rbm.n_visible();
-        let free_energy = if over_hidden {
-            rbm.free_energy_h(&Rows::Bits(states.clone()))?
+        if team::any(progress.cancelled()) {
+            return Err(Error::Cancelled);
+        }
+        let small = smaller_layer_hidden(rbm);
+        let Expectations { v, h, vh } = Expectations::of(&small);
+        let n_hidden = rbm.n_hidden();
+        if rbm.n_hidden() <= rbm.n_visible() {
+            moments.subtract(&v, &h, |i, j| vh[i * n_hidden + j]);
         } else {
-            rbm.free_energy(&Rows::Bits(states.clone()))?
-        };
-        let largest = free_energy.iter().map(|f| -f).fold(f64::NEG_INFINITY, f64::max);
-        let weights: Vec<f64> = free_energy.iter().map(|f| (-f - largest).exp()).collect();
-        let z: f64 = weights.iter().sum();
-        let p: Vec<f32> = weights.iter().map(|w| (w / z) as f32).collect();
-        for first in (0..states.n_rows()).step_by(STATES_PER_ROUND) {
-            if team::any(progress.cancelled()) {
-                return Err(Error::Cancelled);
-            }
-            let end = states.n_rows().min(first + STATES_PER_ROUND);
-            let of_block = |scratch: &mut ThreadScratch, block: usize| {
-                let at = first + block * STATES_PER_BLOCK;
-                let n = STATES_PER_BLOCK.min(end - at);
-                let bits = states.rows(at, n);
-                let p = &p[at..at + n];
-                if over_hidden {
-                    let v = chain::visible_means(rbm, bits, n, scratch);
-                    PairBlock::weighted(States::Reals(&v), rbm.n_visible(), tiles_of(&states, at, n), p)
-                } else {
-                    let mut h = Tiles::zeros(n, rbm.n_hidden());
-                    let isa = mclv_kernels::Isa::best();
-                    mclv_kernels::layer::means(isa, rbm.up(), States::Bits(bits), scratch, &mut h);
-                    PairBlock::weighted(States::Bits(bits), rbm.n_visible(), h, p)
-                }
-            };
-            let blocks = team::share_all((end - first).div_ceil(STATES_PER_BLOCK), |blocks| {
-                blocks.into_par_iter().map_init(Scratch::of_thread, of_block).collect()
-            });
-            moments.add(blocks, -1.0);
-            moments.flush();
+            // That was the mirror.
+            moments.subtract(&h, &v, |i, j| vh[j * rbm.n_visible() + i]);
         }
         Ok(Some(update.all_positive()))
     }
 }
 
-/// Packed states as a matrix of zeros and ones.
-pub(super) fn tiles_of(states: &BitRows, first: usize, n: usize) -> Tiles {
-    let mut values = vec![0.0; n * states.n_bits()];
-    for (r, row) in values.chunks_exact_mut(states.n_bits()).enumerate() {
-        crate::bits::ones(states.row(first + r)).for_each(|j| row[j] = 1.0);
+/// What a model expects of its units and of their products (visible × hidden).
+struct Expectations {
+    v: Vec<f64>,
+    h: Vec<f64>,
+    vh: Vec<f64>,
+}
+
+impl Expectations {
+    /// By enumeration of the hidden layer.
+    fn of(rbm: &Rbm) -> Self {
+        let (isa, n_hidden, n_visible) = (Isa::best(), rbm.n_hidden(), rbm.n_visible());
+        let mut p = probabilities(rbm);
+        let weights = rbm.weights();
+        let off_of_block = |scratch: &mut moments::Scratch, block: usize| {
+            let units = block * UNITS_PER_BLOCK..n_visible.min((block + 1) * UNITS_PER_BLOCK);
+            let mut off = vec![0.0; units.len() * (n_hidden + 1)];
+            for (i, off) in units.zip(off.chunks_exact_mut(n_hidden + 1)) {
+                let w = &weights[i * n_hidden..(i + 1) * n_hidden];
+                off[n_hidden] =
+                    moments::off(isa, rbm.visible_bias()[i], w, &p, scratch, &mut off[..n_hidden]);
+            }
+            off
+        };
+        let off = team::share_all(n_visible.div_ceil(UNITS_PER_BLOCK), |blocks| {
+            blocks.into_par_iter().map_init(moments::Scratch::default, off_of_block).collect()
+        });
+        let mut h = vec![0.0; n_hidden];
+        let one = moments::fold(&mut p, &mut h);
+        let off: Vec<f64> = off.into_iter().flatten().collect();
+        let units = off.chunks_exact(n_hidden + 1);
+        Self {
+            v: units.clone().map(|off| one - off[n_hidden]).collect(),
+            vh: units.flat_map(|off| h.iter().zip(off).map(|(h, off)| h - off)).collect(),
+            h,
+        }
     }
-    Tiles::from_rows(n, states.n_bits(), &values)
+}
+
+/// The probability of each hidden state.
+fn probabilities(rbm: &Rbm) -> Vec<f64> {
+    let isa = Isa::best();
+    let plan = enumeration(rbm, isa, rbm.n_hidden());
+    let of_task = |scratch: &mut enumerate::Scratch, task: usize| {
+        let mut terms = vec![0.0; plan.states_per_task() as usize];
+        enumerate::log_terms(isa, &plan, task as u64, scratch, &mut terms);
+        terms
+    };
+    let terms = team::share_all(plan.n_tasks() as usize, |tasks| {
+        tasks.into_par_iter().map_init(enumerate::Scratch::default, of_task).collect()
+    });
+    let mut p: Vec<f64> = terms.into_iter().flatten().collect();
+    let largest = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    p.iter_mut().for_each(|p| *p -= largest);
+    math::exp_f64(isa, &mut p);
+    let z: f64 = p.iter().sum();
+    p.iter_mut().for_each(|p| *p /= z);
+    p
 }

@@ -129,6 +129,18 @@ impl Moments {
         }
     }
 
+    /// Take off expectations of visible units, hidden units and their products.
+    pub(crate) fn subtract(&mut self, v: &[f64], h: &[f64], vh: impl Fn(usize, usize) -> f64) {
+        self.flush();
+        let mut w = self.w.to_rows();
+        for (i, row) in w.chunks_exact_mut(h.len()).enumerate() {
+            row.iter_mut().enumerate().for_each(|(j, w)| *w -= vh(i, j) as f32);
+        }
+        self.w.copy_from_rows(&w);
+        self.b.iter_mut().zip(v).for_each(|(b, v)| *b -= *v as f32);
+        self.a.iter_mut().zip(h).for_each(|(a, h)| *a -= *h as f32);
+    }
+
     /// Bring `w` up to date.
     pub(crate) fn flush(&mut self) {
         let nothing = vec![(); self.n_pieces()];

@@ -84,7 +84,7 @@ pub(crate) fn smaller_layer_hidden(rbm: &Rbm) -> Cow<'_, Rbm> {
 pub(crate) fn prepare(rbm: &Rbm, settings: &ExactSettings) -> Result<Enumeration> {
     let isa = Isa::best();
     let n_units = rbm.n_hidden();
-    let plan = plan(rbm, isa, n_units.min(MAX_UNITS));
+    let plan = enumeration(rbm, isa, n_units.min(MAX_UNITS));
     let too_many = (n_units.saturating_sub(MAX_UNITS) as f64).exp2();
     let seconds = estimate_seconds(&plan, isa) * too_many;
     if seconds > settings.time_limit || too_many > 1.0 {
@@ -132,7 +132,7 @@ pub fn nominal_seconds(n_visible: usize, n_hidden: usize) -> f64 {
 }
 
 /// The sum over the first `n_bits` units of the hidden layer.
-fn plan(rbm: &Rbm, isa: Isa, n_bits: usize) -> Enumeration {
+pub(crate) fn enumeration(rbm: &Rbm, isa: Isa, n_bits: usize) -> Enumeration {
     let n_hidden = rbm.n_hidden();
     let weights = rbm.weights();
     let weights: Vec<f32> = weights.chunks_exact(n_hidden).flat_map(|row| &row[..n_bits]).copied().collect();

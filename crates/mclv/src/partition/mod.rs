@@ -20,7 +20,7 @@ pub use ais::{AisSettings, ais, base_bias};
 pub use bridge::{Bar, BarSettings, bar};
 pub use choice::{SetOrigin, choose_stopping_set};
 pub use exact::{ExactSettings, exact, nominal_seconds};
-pub(crate) use exact::{prepare, smaller_layer_hidden, sum_tasks};
+pub(crate) use exact::{enumeration, prepare, smaller_layer_hidden, sum_tasks};
 pub use interval::{Declined, mean_interval};
 pub use log_z::{Guarantee, LogZ};
 pub(crate) use mclv::mclv_within;

@@ -6,8 +6,8 @@ use crate::gradient::{Gradient, Moments, Update, total_weight};
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
 
-/// Summed in single precision.
-const TOLERANCE: f64 = 1e-5;
+/// Kept in single precision.
+const TOLERANCE: f64 = 1e-6;
 
 fn worst(x: &[f64], y: &[f64]) -> f64 {
     super::differences(x, y).fold(0.0, |top, d| top.max(d.abs()))

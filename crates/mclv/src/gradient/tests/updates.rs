@@ -28,7 +28,7 @@ fn estimators() -> Vec<(Gradient, u64)> {
         (tours(Dynamic, Keep, Weighted, Statistics::Sampled, sampled), 0xfd27097386516f76),
         (tours(Steps(2), Carry, Fresh, MeanVisible, sampled), 0xc70421513a0693b6),
         (tours(Steps(2), Carry, Metropolis, MeanHidden, sampled), 0x8ea47b37a133f5ca),
-        (Gradient::Exact, 0xc83528f55a4ab431),
+        (Gradient::Exact, 0xc6e8cfcd770d5eb4),
     ]
 }
 

@@ -10,15 +10,24 @@ use mclv::Result;
 use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use mclv::partition::Guarantee;
 use mclv::statistics::{Summary, paired_t_test};
-use mclv::train::{Optimizer, RunInput, TrainSettings};
+use mclv::train::{RunInput, TrainSettings};
 
 /// Learning rates of the sweep.
-const RATES: [f64; 4] = [0.15, 0.3, 0.6, 1.2];
+const RATES: [f64; 6] = [0.075, 0.15, 0.3, 0.6, 1.2, 2.4];
 const EPOCHS: usize = 100;
 /// How far below the best, in nats, the figure goes.
 const SHOWN: f64 = 10.0;
-/// Seeds of models with other numbers of hidden units, and of the comparison by time.
+/// Seeds of models with other numbers of hidden units.
 const FEWER_SEEDS: usize = 3;
+
+/// What is the same for all.
+#[derive(Clone, Copy, PartialEq)]
+enum Budget {
+    Epochs,
+    /// Gibbs steps of the negative phase.
+    Steps,
+    Time,
+}
 
 /// A way to train.
 #[derive(Clone, Copy)]
@@ -27,7 +36,7 @@ struct Way {
     centred: bool,
     gradient: fn() -> Gradient,
     /// Epochs that take as long as 100 of LVS-3 with `carry` and 3 % of the rows, by times measured before and compared with those
-    /// that this experiment measures; fixed here, because a result must not depend on the clock. 0: not compared by time.
+    /// that this experiment measures; fixed here, because a result must not depend on the clock.
     epochs_by_time: usize,
 }
 
@@ -36,32 +45,35 @@ impl Way {
         Self { name, centred: true, gradient, epochs_by_time }
     }
 
+    /// Compared by epochs only.
     const fn not_centred(name: &'static str, gradient: fn() -> Gradient) -> Self {
         Self { centred: false, ..Self::new(name, gradient, 0) }
     }
 }
 
-const WAYS: [Way; 10] = [
-    Way::new("CD-1", || cd(1), 0),
-    Way::not_centred("PCD-1, not centred", || pcd(1)),
+const WAYS: [Way; 13] = [
+    Way::new("CD-1", || cd(1), 207),
     PCD_1,
-    Way::new(PCD_3, || pcd(3), 144),
+    PCD_3,
     Way::new("PCD-5", || pcd(5), 105),
-    Way::new("LVS-1 drop", || lvs(1, Unfinished::Drop, 1.0), 0),
-    Way::new("LVS-1 keep", || lvs(1, Unfinished::Keep, 1.0), 0),
-    Way::new("LVS-1 carry", || lvs(1, Unfinished::Carry, 1.0), 0),
+    Way::new("LVS-1 drop", || lvs(1, Unfinished::Drop, 1.0), 48),
+    Way::new("LVS-1 keep", || lvs(1, Unfinished::Keep, 1.0), 42),
+    Way::new("LVS-1 carry", || lvs(1, Unfinished::Carry, 1.0), 63),
+    // A small stopping set: chains that come by it may go on from another of its states, at little cost.
+    Way::new("LVS-3 carry, 3 % of the rows", || lvs(3, Unfinished::Carry, 0.03), 100),
+    Way::not_centred("CD-1, not centred", || cd(1)),
+    Way::not_centred("PCD-1, not centred", || pcd(1)),
+    Way::not_centred("LVS-1 drop, not centred", || lvs(1, Unfinished::Drop, 1.0)),
+    Way::not_centred("LVS-1 keep, not centred", || lvs(1, Unfinished::Keep, 1.0)),
     Way::not_centred("LVS-3 carry, 3 % of the rows, not centred", || lvs(3, Unfinished::Carry, 0.03)),
-    Way::new(FEW_ROWS, || lvs(3, Unfinished::Carry, 0.03), 100),
 ];
 
 /// The unit of times.
-const PCD_1: Way = Way::new("PCD-1", || pcd(1), 0);
+const PCD_1: Way = Way::new("PCD-1", || pcd(1), 201);
 /// What others are compared with.
-const PCD_3: &str = "PCD-3";
-/// A small stopping set: chains that come by it may go on from another of its states, at little cost.
-const FEW_ROWS: &str = "LVS-3 carry, 3 % of the rows";
-/// The ways that other sizes are trained in.
-const ELSEWHERE: [&str; 2] = [PCD_3, FEW_ROWS];
+const PCD_3: Way = Way::new("PCD-3", || pcd(3), 144);
+/// PCD-3 with a perfect negative phase.
+const REFERENCE: Way = Way::new("exact gradient", || Gradient::Exact, 0);
 
 fn cd(k: usize) -> Gradient {
     Gradient::Cd { k, visible: VisibleChain::Sampled }
@@ -84,6 +96,24 @@ fn lvs(k: u32, unfinished: Unfinished, row_fraction: f64) -> Gradient {
 }
 
 impl Way {
+    /// Gibbs steps for each row of the data in an epoch.
+    fn steps(&self) -> usize {
+        match (self.gradient)() {
+            Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => k,
+            Gradient::Lvs(Lvs { k: TourLength::Steps(k), .. }) => k as usize,
+            Gradient::Lvs(_) | Gradient::Exact => unreachable!("no such way is compared"),
+        }
+    }
+
+    fn epochs(&self, budget: Budget, options: &Options) -> usize {
+        let epochs = match budget {
+            Budget::Epochs => EPOCHS,
+            Budget::Steps => EPOCHS / self.steps(),
+            Budget::Time => self.epochs_by_time,
+        };
+        options.scaled(epochs, 4)
+    }
+
     fn train(&self, n_hidden: usize, learning_rate: f64, seed: u64) -> TrainSettings {
         TrainSettings {
             n_hidden,
@@ -96,17 +126,9 @@ impl Way {
         }
     }
 
-    fn run(&self, n_hidden: usize, learning_rate: f64, seed: u64, options: &Options) -> RunInput {
-        let mut train = self.train(n_hidden, learning_rate, seed);
-        train.epochs = options.scaled(train.epochs, 4);
-        options.run(train)
-    }
-
-    /// The run that takes as long as the others.
-    fn run_by_time(&self, learning_rate: f64, seed: u64, options: &Options) -> RunInput {
-        let mut train = self.train(size(options), learning_rate, seed);
-        train.epochs = options.scaled(self.epochs_by_time, 4);
-        options.run(train)
+    fn run(&self, n_hidden: usize, rate: f64, seed: u64, budget: Budget, options: &Options) -> RunInput {
+        let epochs = self.epochs(budget, options);
+        options.run(TrainSettings { epochs, ..self.train(n_hidden, rate, seed) })
     }
 
     fn timing(&self, options: &Options) -> Task {
@@ -118,7 +140,7 @@ impl Way {
     /// The validation likelihood of the first seed with each learning rate.
     fn sweep(&self, options: &Options, store: &Store) -> Result<Vec<(f64, Option<f64>)>> {
         let of = |rate: f64| {
-            let run = self.run(size(options), rate, options.seeds[0], options);
+            let run = self.run(size(options), rate, options.seeds[0], Budget::Epochs, options);
             let found = store.find(&likelihood(&run, true))?.is_some();
             Ok((rate, if found { likelihoods_of(&run, store)?.map(|l| l.validation.mean) } else { None }))
         };
@@ -148,76 +170,85 @@ fn fewer_seeds(options: &Options) -> &[u64] {
     &options.seeds[..options.seeds.len().min(FEWER_SEEDS)]
 }
 
-/// The maximum-likelihood reference: exact gradients of large minibatches.
-fn reference(options: &Options) -> RunInput {
-    let small = other_sizes(options)[0];
-    options.run(TrainSettings {
-        n_hidden: small,
-        learning_rate: 0.02,
-        epochs: options.scaled(100, 4),
-        batch_size: 5500,
-        optimizer: Optimizer::ADAM,
-        gradient: Gradient::Exact,
-        seed: options.seeds[0],
-        ..TrainSettings::default()
-    })
+/// The maximum-likelihood reference: all is as with PCD-3, but no chain stands between the model and its gradient.
+fn reference(options: &Options, store: &Store) -> Result<Option<RunInput>> {
+    let (n_hidden, seed) = (other_sizes(options)[0], options.seeds[0]);
+    let rate = PCD_3.best(options, store)?;
+    Ok(rate.map(|rate| REFERENCE.run(n_hidden, rate, seed, Budget::Epochs, options)))
 }
 
 pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
-    let mut tasks: Vec<Task> = Vec::new();
-    for way in &WAYS {
-        tasks.extend(
-            RATES.map(|rate| likelihood(&way.run(size(options), rate, options.seeds[0], options), true)),
-        );
-    }
+    let first = options.seeds[0];
+    let of_way = |way: &Way| {
+        RATES.map(|rate| likelihood(&way.run(size(options), rate, first, Budget::Epochs, options), true))
+    };
+    let mut tasks: Vec<Task> = WAYS.iter().flat_map(of_way).collect();
     let swept = tasks.iter().map(|task| store.find(task)).collect::<Result<Option<Vec<_>>>>()?.is_some();
     if !swept {
         return Ok(tasks);
     }
-    for &seed in &options.seeds {
-        for way in &WAYS {
-            if let Some(rate) = way.best(options, store)? {
-                tasks.push(likelihood(&way.run(size(options), rate, seed, options), true));
-            }
+    for budget in [Budget::Epochs, Budget::Steps, Budget::Time] {
+        for line in lines(size(options), &options.seeds, budget, options, store)? {
+            tasks.extend(line.runs.iter().map(|run| likelihood(run, true)));
         }
     }
     for n_hidden in other_sizes(options) {
-        for &seed in fewer_seeds(options) {
-            for way in WAYS.iter().filter(|way| ELSEWHERE.contains(&way.name)) {
-                if let Some(rate) = way.best(options, store)? {
-                    tasks.push(likelihood(&way.run(n_hidden, rate, seed, options), is_enumerable(n_hidden)));
-                }
-            }
+        for line in lines(n_hidden, fewer_seeds(options), Budget::Epochs, options, store)? {
+            let exact = |run: &RunInput| is_enumerable(n_hidden) || run.train.seed == first;
+            tasks.extend(line.runs.iter().map(|run| likelihood(run, exact(run))));
         }
     }
-    tasks.push(likelihood(&reference(options), true));
-    for &seed in fewer_seeds(options) {
-        for way in WAYS.iter().filter(|way| way.epochs_by_time > 0) {
-            if let Some(rate) = way.best(options, store)? {
-                tasks.push(likelihood(&way.run_by_time(rate, seed, options), true));
-            }
-        }
-    }
+    tasks.extend(reference(options, store)?.map(|run| likelihood(&run, true)));
     tasks.extend(WAYS.iter().map(|way| way.timing(options)));
     Ok(tasks)
+}
+
+/// A line of a table: a way at its best rate.
+struct Line {
+    way: &'static Way,
+    rate: Option<f64>,
+    /// None if all rates diverged.
+    runs: Vec<RunInput>,
+}
+
+/// All ways that are compared by this budget and with this number of hidden units.
+fn lines(
+    n_hidden: usize,
+    seeds: &[u64],
+    budget: Budget,
+    options: &Options,
+    store: &Store,
+) -> Result<Vec<Line>> {
+    let in_all = budget == Budget::Epochs && n_hidden == size(options);
+    let line = |way: &'static Way| {
+        let rate = way.best(options, store)?;
+        let runs = rate
+            .iter()
+            .flat_map(|&rate| seeds.iter().map(move |&seed| way.run(n_hidden, rate, seed, budget, options)));
+        Ok(Line { way, rate, runs: runs.collect() })
+    };
+    WAYS.iter().filter(|way| way.centred || in_all).map(line).collect()
 }
 
 pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     let notes = vec![
         "All with the model's own Gibbs chain, 128 chains or tours, minibatches of 128, a rate that falls linearly to zero, weights \
-         initialised from the data; centred unless said otherwise. Rates were chosen by the validation rows of the first seed."
+         initialised from the data; centred unless said otherwise. Rates were chosen once, by the validation rows of the first seed \
+         after 100 epochs, and used for every budget and size."
             .into(),
-        "Cost in steps: Gibbs steps of the negative phase for each row of the data; time: an epoch's on one thread without \
-         evaluations, as a ratio to PCD-1's measured in the same process."
+        "Steps: Gibbs steps of the negative phase for each row of the data; time: in epochs of PCD-1, by epochs on one thread without \
+         evaluations that were measured in one process."
             .into(),
     ];
     let (sweep, plot) = sweep(options, store)?;
-    Ok(Parts {
-        tables: vec![by_epochs(options, store)?, by_time(options, store)?, sizes(options, store)?, sweep],
-        plots: vec![plot],
-        notes,
-        ..Parts::default()
-    })
+    let tables = vec![
+        comparison(Budget::Epochs, options, store)?,
+        comparison(Budget::Steps, options, store)?,
+        comparison(Budget::Time, options, store)?,
+        sizes(options, store)?,
+        sweep,
+    ];
+    Ok(Parts { tables, plots: vec![plot], notes, ..Parts::default() })
 }
 
 fn test_values(runs: &[RunInput], store: &Store) -> Result<Vec<Option<Likelihoods>>> {
@@ -229,138 +260,103 @@ fn summary(found: &[Option<Likelihoods>], value: impl Fn(&Likelihoods) -> f64) -
     if values.is_empty() { "diverged".into() } else { Summary::of(&values).into() }
 }
 
-/// Against PCD with the same seeds.
-fn against(found: &[Option<Likelihoods>], other: &[Option<Likelihoods>]) -> (Cell, Cell) {
+/// Against PCD-3 with the same seeds: difference and p.
+fn against(way: &Way, found: &[Option<Likelihoods>], other: &[Option<Likelihoods>]) -> (Cell, Cell) {
+    if way.name == PCD_3.name {
+        return (Cell::Missing, Cell::Missing);
+    }
     let pairs =
         found.iter().zip(other).filter_map(|(a, b)| Some((a.as_ref()?.test.mean, b.as_ref()?.test.mean)));
     let (a, b): (Vec<f64>, Vec<f64>) = pairs.unzip();
     paired_t_test(&a, &b).map_or((Cell::Missing, Cell::Missing), |t| (t.difference.into(), t.p.into()))
 }
 
-fn by_epochs(options: &Options, store: &Store) -> Result<Table> {
+/// Likelihoods of each line, and of PCD-3 among them.
+type Found = Vec<Option<Likelihoods>>;
+
+fn found(lines: &[Line], store: &Store) -> Result<(Vec<Found>, Found)> {
+    let all = lines.iter().map(|line| test_values(&line.runs, store)).collect::<Result<Vec<Found>>>()?;
+    let pcd = lines.iter().position(|line| line.way.name == PCD_3.name).map(|at| all[at].clone());
+    Ok((all, pcd.unwrap_or_default()))
+}
+
+/// All ways with the same budget.
+fn comparison(budget: Budget, options: &Options, store: &Store) -> Result<Table> {
     let base: Timed = store.get(&PCD_1.timing(options))?.read()?;
-    let mut lines = Vec::new();
-    for way in &WAYS {
-        let timed: Timed = store.get(&way.timing(options))?.read()?;
-        let rate = way.best(options, store)?;
-        let runs: Vec<RunInput> = rate
-            .iter()
-            .flat_map(|&rate| options.seeds.iter().map(move |&s| way.run(size(options), rate, s, options)))
-            .collect();
-        lines.push((way, rate, timed.seconds / base.seconds, test_values(&runs, store)?));
-    }
-    let pcd = lines.iter().find(|(way, ..)| way.name == PCD_3).map(|line| line.3.clone()).unwrap_or_default();
-    let rows = lines.iter().map(|(way, rate, time, found)| {
-        let (difference, p) =
-            if way.name == PCD_3 { (Cell::Missing, Cell::Missing) } else { against(found, &pcd) };
-        vec![
-            way.name.into(),
-            (*rate).into(),
-            steps(&(way.gradient)()).into(),
-            (*time).into(),
+    let lines = lines(size(options), &options.seeds, budget, options, store)?;
+    let (all, pcd) = found(&lines, store)?;
+    let mut rows = Vec::new();
+    for (line, found) in lines.iter().zip(&all) {
+        let timed: Timed = store.get(&line.way.timing(options))?.read()?;
+        let epochs = line.way.epochs(budget, options);
+        let (difference, p) = against(line.way, found, &pcd);
+        rows.push(vec![
+            line.way.name.into(),
+            line.rate.into(),
+            epochs.into(),
+            (epochs * line.way.steps()).into(),
+            (epochs as f64 * timed.seconds / base.seconds).into(),
             summary(found, |l| l.train.mean),
             summary(found, |l| l.test.mean),
             difference,
             p,
-        ]
-    });
+        ]);
+    }
     let columns = vec![
         column("method", 0),
         column("rate", 2),
+        column("epochs", 0),
         column("steps", 0),
-        column("time", 2),
+        column("time", 0),
         column("train", 2),
         column("test", 2),
         column("test minus PCD-3", 2),
         column("p", 3),
     ];
+    let (name, what) = match budget {
+        Budget::Epochs => ("", "The same epochs"),
+        Budget::Steps => ("steps", "The same Gibbs steps"),
+        Budget::Time => ("time", "The same time"),
+    };
     let title = format!(
-        "{} epochs, {} hidden units: exact log-likelihood, mean (sd) over {} seeds; paired t-test against PCD-3.",
-        options.scaled(EPOCHS, 4),
+        "{what}, {} hidden units: exact log-likelihood, mean (sd) over {} seeds; paired t-test against PCD-3.",
         size(options),
         options.seeds.len()
     );
-    Ok(Table { name: String::new(), title, columns, rows: rows.collect() })
-}
-
-fn steps(gradient: &Gradient) -> usize {
-    match gradient {
-        Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => *k,
-        Gradient::Lvs(Lvs { k: TourLength::Steps(k), .. }) => *k as usize,
-        _ => 0,
-    }
-}
-
-fn by_time(options: &Options, store: &Store) -> Result<Table> {
-    let base: Timed = store.get(&PCD_1.timing(options))?.read()?;
-    let mut lines = Vec::new();
-    for way in WAYS.iter().filter(|way| way.epochs_by_time > 0) {
-        let timed: Timed = store.get(&way.timing(options))?.read()?;
-        let epochs = options.scaled(way.epochs_by_time, 4);
-        let rate = way.best(options, store)?;
-        let runs: Vec<RunInput> = rate
-            .iter()
-            .flat_map(|&rate| fewer_seeds(options).iter().map(move |&s| way.run_by_time(rate, s, options)))
-            .collect();
-        lines.push((
-            way,
-            rate,
-            epochs,
-            epochs as f64 * timed.seconds / base.seconds,
-            test_values(&runs, store)?,
-        ));
-    }
-    let pcd = lines.iter().find(|line| line.0.name == PCD_3).map(|line| line.4.clone()).unwrap_or_default();
-    let rows = lines.iter().map(|(way, rate, epochs, time, found)| {
-        let (difference, p) =
-            if way.name == PCD_3 { (Cell::Missing, Cell::Missing) } else { against(found, &pcd) };
-        let test = summary(found, |l| l.test.mean);
-        vec![way.name.into(), (*rate).into(), (*epochs).into(), (*time).into(), test, difference, p]
-    });
-    let columns = vec![
-        column("method", 0),
-        column("rate", 2),
-        column("epochs", 0),
-        column("time (epochs of PCD-1)", 0),
-        column("test", 2),
-        column("test minus PCD-3", 2),
-        column("p", 3),
-    ];
-    let title = format!(
-        "The same time, {} hidden units: epochs chosen so that training takes as long.",
-        size(options)
-    );
-    Ok(Table { name: "time".into(), title, columns, rows: rows.collect() })
+    Ok(Table { name: name.into(), title, columns, rows })
 }
 
 fn sizes(options: &Options, store: &Store) -> Result<Table> {
     let mut rows = Vec::new();
     for n_hidden in other_sizes(options) {
-        for way in WAYS.iter().filter(|way| ELSEWHERE.contains(&way.name)) {
-            let Some(rate) = way.best(options, store)? else { continue };
-            let runs: Vec<RunInput> =
-                fewer_seeds(options).iter().map(|&s| way.run(n_hidden, rate, s, options)).collect();
-            let found = test_values(&runs, store)?;
+        let lines = lines(n_hidden, fewer_seeds(options), Budget::Epochs, options, store)?;
+        let (all, pcd) = found(&lines, store)?;
+        for (line, found) in lines.iter().zip(&all) {
+            let (difference, p) = against(line.way, found, &pcd);
             let n_exact = found.iter().flatten().filter(|l| l.log_z.guarantee == Guarantee::Exact).count();
             let largest = found.iter().flatten().map(|l| l.log_z.std_err).fold(0.0, f64::max);
             rows.push(vec![
                 n_hidden.into(),
-                way.name.into(),
-                rate.into(),
-                summary(&found, |l| l.train.mean),
-                summary(&found, |l| l.test.mean),
+                line.way.name.into(),
+                line.rate.into(),
+                summary(found, |l| l.train.mean),
+                summary(found, |l| l.test.mean),
+                difference,
+                p,
                 format!("{n_exact} of {}", found.len()).into(),
                 largest.into(),
             ]);
         }
-        if n_hidden == other_sizes(options)[0] {
-            let found = test_values(&[reference(options)], store)?;
+        if let Some(run) = reference(options, store)?.filter(|run| run.train.n_hidden == n_hidden) {
+            let found = test_values(std::slice::from_ref(&run), store)?;
             rows.push(vec![
                 n_hidden.into(),
-                "exact gradient, Adam".into(),
-                reference(options).train.learning_rate.into(),
+                format!("{}, seed {}", REFERENCE.name, run.train.seed).into(),
+                run.train.learning_rate.into(),
                 summary(&found, |l| l.train.mean),
                 summary(&found, |l| l.test.mean),
+                Cell::Missing,
+                Cell::Missing,
                 "1 of 1".into(),
                 0.0.into(),
             ]);
@@ -372,10 +368,13 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
         column("rate", 2),
         column("train", 2),
         column("test", 2),
+        column("test minus PCD-3", 2),
+        column("p", 3),
         column("exact", 0),
         column("largest error bar", 3),
     ];
-    let title = "Other sizes, with the rates found above; the exact gradient is the reference for what any method could learn.".into();
+    let title =
+        "Other sizes, 100 epochs; the exact gradient is the reference for what any chain could learn.".into();
     Ok(Table { name: "sizes".into(), title, columns, rows })
 }
 

@@ -144,6 +144,20 @@ pub struct Plot {
     pub curves: Vec<Curve>,
 }
 
+impl Plot {
+    /// Without what lies more than `nats` below the highest point: what has collapsed would leave the others no room. For curves without bands.
+    pub(crate) fn within(mut self, nats: f64) -> Self {
+        let heights = self.curves.iter().flat_map(|curve| &curve.points).map(|&(_, y)| y);
+        let lowest = heights.fold(f64::MIN, f64::max) - nats;
+        for curve in &mut self.curves {
+            curve.points.retain(|&(_, y)| y >= lowest);
+        }
+        self.curves.retain(|curve| !curve.points.is_empty());
+        self.title += &format!(", within {nats} nats of the best");
+        self
+    }
+}
+
 /// A curve.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Curve {

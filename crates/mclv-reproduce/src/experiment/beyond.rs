@@ -207,7 +207,7 @@ pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
 struct Line {
     way: &'static Way,
     rate: Option<f64>,
-    /// None if all rates diverged.
+    /// One for each seed; none if all rates diverged.
     runs: Vec<RunInput>,
 }
 
@@ -234,10 +234,10 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     let notes = vec![
         "All with the model's own Gibbs chain, 128 chains or tours, minibatches of 128, a rate that falls linearly to zero, weights \
          initialised from the data; centred unless said otherwise. Rates were chosen once, by the validation rows of the first seed \
-         after 100 epochs, and used for every budget and size."
+         in the comparison by epochs, and used for every budget and size."
             .into(),
         "Steps: Gibbs steps of the negative phase for each row of the data; time: in epochs of PCD-1, by epochs on one thread without \
-         evaluations that were measured in one process."
+         evaluations that were measured in one process. What stopping sets cost is in the time, not in the steps."
             .into(),
     ];
     let (sweep, plot) = sweep(options, store)?;
@@ -251,7 +251,10 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     Ok(Parts { tables, plots: vec![plot], notes, ..Parts::default() })
 }
 
-fn test_values(runs: &[RunInput], store: &Store) -> Result<Vec<Option<Likelihoods>>> {
+/// Likelihoods of a way by seed; none where training diverged.
+type Found = Vec<Option<Likelihoods>>;
+
+fn of_runs(runs: &[RunInput], store: &Store) -> Result<Found> {
     runs.iter().map(|run| likelihoods_of(run, store)).collect()
 }
 
@@ -272,10 +275,8 @@ fn against(way: &Way, found: &[Option<Likelihoods>], other: &[Option<Likelihoods
 }
 
 /// Likelihoods of each line, and of PCD-3 among them.
-type Found = Vec<Option<Likelihoods>>;
-
 fn found(lines: &[Line], store: &Store) -> Result<(Vec<Found>, Found)> {
-    let all = lines.iter().map(|line| test_values(&line.runs, store)).collect::<Result<Vec<Found>>>()?;
+    let all = lines.iter().map(|line| of_runs(&line.runs, store)).collect::<Result<Vec<_>>>()?;
     let pcd = lines.iter().position(|line| line.way.name == PCD_3.name).map(|at| all[at].clone());
     Ok((all, pcd.unwrap_or_default()))
 }
@@ -304,7 +305,7 @@ fn comparison(budget: Budget, options: &Options, store: &Store) -> Result<Table>
     }
     let columns = vec![
         column("method", 0),
-        column("rate", 2),
+        column("rate", 3),
         column("epochs", 0),
         column("steps", 0),
         column("time", 0),
@@ -348,7 +349,7 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
             ]);
         }
         if let Some(run) = reference(options, store)?.filter(|run| run.train.n_hidden == n_hidden) {
-            let found = test_values(std::slice::from_ref(&run), store)?;
+            let found = of_runs(std::slice::from_ref(&run), store)?;
             rows.push(vec![
                 n_hidden.into(),
                 format!("{}, seed {}", REFERENCE.name, run.train.seed).into(),
@@ -365,7 +366,7 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
     let columns = vec![
         column("hidden units", 0),
         column("method", 0),
-        column("rate", 2),
+        column("rate", 3),
         column("train", 2),
         column("test", 2),
         column("test minus PCD-3", 2),
@@ -373,8 +374,10 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
         column("exact", 0),
         column("largest error bar", 3),
     ];
-    let title =
-        "Other sizes, 100 epochs; the exact gradient is the reference for what any chain could learn.".into();
+    let epochs = options.scaled(EPOCHS, 4);
+    let title = format!(
+        "Other sizes, {epochs} epochs; the exact gradient is the reference for what any chain could learn."
+    );
     Ok(Table { name: "sizes".into(), title, columns, rows })
 }
 
@@ -386,31 +389,20 @@ fn sweep(options: &Options, store: &Store) -> Result<(Table, Plot)> {
         row.extend(swept.iter().map(|(_, value)| value.map_or("diverged".into(), Cell::from)));
         rows.push(row);
         if way.centred {
-            curves.push((way.name, swept));
+            let points = swept.iter().filter_map(|&(rate, value)| Some((rate, value?)));
+            curves.push(Curve::new(way.name, points.collect()));
         }
     }
-    // What has collapsed would leave the others no room.
-    let best =
-        curves.iter().flat_map(|(_, swept)| swept).filter_map(|(_, value)| *value).fold(f64::MIN, f64::max);
-    let shown = |swept: Vec<(f64, Option<f64>)>| {
-        swept
-            .into_iter()
-            .filter_map(|(rate, value)| Some((rate, value.filter(|&v| v > best - SHOWN)?)))
-            .collect()
-    };
-    let curves = curves.into_iter().map(|(name, swept)| Curve::new(name, shown(swept)));
     let mut columns = vec![column("method", 0)];
     columns.extend(RATES.iter().map(|rate| column(&format!("{rate}"), 2)));
     let title =
         format!("The sweep: log-likelihood of validation rows by learning rate, seed {}.", options.seeds[0]);
     let plot = Plot {
         name: "sweep".into(),
-        title: format!(
-            "Validation log-likelihood by learning rate, centred, within {SHOWN} nats of the best"
-        ),
+        title: "Validation log-likelihood by learning rate, centred".into(),
         x: Axis::log("learning rate"),
         y: Axis::linear("log-likelihood (nats)"),
-        curves: curves.filter(|curve| !curve.points.is_empty()).collect(),
+        curves,
     };
-    Ok((Table { name: "sweep-table".into(), title, columns, rows }, plot))
+    Ok((Table { name: "sweep-table".into(), title, columns, rows }, plot.within(SHOWN)))
 }

@@ -11,6 +11,8 @@ use mclv::statistics::Summary;
 const METHODS: [&str; 7] = ["CD-1", "CD-10", "PCD-1", "PCD-10", "LVS-1", "LVS-3", "LVS-10"];
 const RATES: [f64; 5] = [1e-4, 1e-3, 1e-2, 0.1, 1.0];
 const N_HIDDEN: usize = 25;
+/// How far below the best, in nats, the figure goes.
+const SHOWN: f64 = 100.0;
 
 pub(super) fn tasks(options: &Options) -> Vec<Task> {
     let exact = is_enumerable(options.hidden(N_HIDDEN));
@@ -66,5 +68,5 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         y: Axis::linear("log-likelihood (nats)"),
         curves,
     };
-    Ok(Parts { tables: vec![table], plots: vec![plot], ..Parts::default() })
+    Ok(Parts { tables: vec![table], plots: vec![plot.within(SHOWN)], ..Parts::default() })
 }

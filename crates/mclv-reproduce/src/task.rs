@@ -14,6 +14,8 @@ pub enum Task {
     Train(RunInput),
     /// Find the likelihood of a trained model.
     Likelihood(LikelihoodOf),
+    /// Go on from a trained model, and find the exact likelihood where that leads.
+    Ascent(Box<AscentOf>),
     /// Make tours of a trained model.
     Tours(ToursOf),
     /// See which tours a chain is in after some steps.
@@ -30,6 +32,16 @@ pub struct LikelihoodOf {
     pub model: RunInput,
     /// By enumeration; else by tours, or AIS where they do not return.
     pub exact: bool,
+}
+
+/// What comes after a training.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct AscentOf {
+    /// How the model is trained.
+    pub model: RunInput,
+    /// How to go on from there.
+    pub then: TrainSettings,
 }
 
 /// Where tours begin.
@@ -99,6 +111,7 @@ impl Task {
     pub fn needs(&self) -> Option<Self> {
         let model = match self {
             Self::Train(_) | Self::Timing(_) => return None,
+            Self::Ascent(of) => &of.model,
             Self::Likelihood(LikelihoodOf { model, .. })
             | Self::Tours(ToursOf { model, .. })
             | Self::Inspection(InspectionOf { model, .. }) => model,
@@ -122,6 +135,7 @@ impl Task {
                     describe(&of.model.train)
                 )
             }
+            Self::Ascent(of) => format!("ascent from {}", describe(&of.model.train)),
             Self::Tours(of) => {
                 let chain = if of.visible == VisibleChain::Sampled { "Gibbs" } else { "mean-field" };
                 format!("{chain} tours m={} {}", of.samples_per_row, describe(&of.model.train))
@@ -155,6 +169,7 @@ impl Task {
             }
             Self::Likelihood(of) if of.exact => 2.0 + 3.0 * nominal_seconds(784, of.model.train.n_hidden),
             Self::Likelihood(_) => 10.0,
+            Self::Ascent(of) => of.then.epochs as f64,
             Self::Tours(of) => 1.0 + of.n_tours as f64 * 1e-4,
             Self::Inspection(of) => of.n_chains as f64 * 1e-3,
             Self::Timing(of) => (of.n_before + of.n_timed) as f64,

@@ -4,7 +4,7 @@ use super::{Parts, column, is_enumerable, likelihood, likelihoods_of};
 use crate::options::Options;
 use crate::report::{Axis, Cell, Curve, Plot, Table};
 use crate::store::Store;
-use crate::task::{Task, TimingOf};
+use crate::task::{AscentOf, Task, TimingOf};
 use crate::work::{Likelihoods, Timed};
 use mclv::Result;
 use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
@@ -15,6 +15,8 @@ use mclv::train::{RunInput, TrainSettings};
 /// Learning rates of the sweep.
 const RATES: [f64; 6] = [0.075, 0.15, 0.3, 0.6, 1.2, 2.4];
 const EPOCHS: usize = 100;
+/// Epochs of ascent by exact gradients.
+const CLIMB: usize = 50;
 /// How far below the best, in nats, the figure goes.
 const SHOWN: f64 = 10.0;
 /// Seeds of models with other numbers of hidden units.
@@ -177,6 +179,20 @@ fn reference(options: &Options, store: &Store) -> Result<Option<RunInput>> {
     Ok(rate.map(|rate| REFERENCE.run(n_hidden, rate, seed, Budget::Epochs, options)))
 }
 
+/// On from there to the top of the hill: exact gradients of large minibatches, which leave neither bias nor much noise.
+fn ascent(model: &RunInput, options: &Options) -> Task {
+    let then = TrainSettings {
+        n_hidden: model.train.n_hidden,
+        learning_rate: 0.1,
+        epochs: options.scaled(CLIMB, 4),
+        batch_size: 5500,
+        gradient: Gradient::Exact,
+        seed: model.train.seed,
+        ..TrainSettings::default()
+    };
+    Task::Ascent(Box::new(AscentOf { model: model.clone(), then }))
+}
+
 pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
     let first = options.seeds[0];
     let of_way = |way: &Way| {
@@ -187,10 +203,15 @@ pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
     if !swept {
         return Ok(tasks);
     }
+    // It takes longest, so it comes first.
+    tasks.extend(reference(options, store)?.map(|run| likelihood(&run, true)));
     for budget in [Budget::Epochs, Budget::Steps, Budget::Time] {
         for line in lines(size(options), &options.seeds, budget, options, store)? {
             tasks.extend(line.runs.iter().map(|run| likelihood(run, true)));
         }
+    }
+    for line in on_hills(options, store)? {
+        tasks.extend(line.runs.iter().map(|run| ascent(run, options)));
     }
     for n_hidden in other_sizes(options) {
         for line in lines(n_hidden, fewer_seeds(options), Budget::Epochs, options, store)? {
@@ -198,7 +219,6 @@ pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
             tasks.extend(line.runs.iter().map(|run| likelihood(run, exact(run))));
         }
     }
-    tasks.extend(reference(options, store)?.map(|run| likelihood(&run, true)));
     tasks.extend(WAYS.iter().map(|way| way.timing(options)));
     Ok(tasks)
 }
@@ -209,6 +229,15 @@ struct Line {
     rate: Option<f64>,
     /// One for each seed; none if all rates diverged.
     runs: Vec<RunInput>,
+}
+
+/// The models that climb on by exact gradients: the smaller size, the reference among them.
+fn on_hills(options: &Options, store: &Store) -> Result<Vec<Line>> {
+    let mut all = lines(other_sizes(options)[0], fewer_seeds(options), Budget::Epochs, options, store)?;
+    if let Some(run) = reference(options, store)? {
+        all.push(Line { way: &REFERENCE, rate: Some(run.train.learning_rate), runs: vec![run] });
+    }
+    Ok(all)
 }
 
 /// All ways that are compared by this budget and with this number of hidden units.
@@ -246,6 +275,7 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         comparison(Budget::Steps, options, store)?,
         comparison(Budget::Time, options, store)?,
         sizes(options, store)?,
+        hills(options, store)?,
         sweep,
     ];
     Ok(Parts { tables, plots: vec![plot], notes, ..Parts::default() })
@@ -259,7 +289,11 @@ fn of_runs(runs: &[RunInput], store: &Store) -> Result<Found> {
 }
 
 fn summary(found: &[Option<Likelihoods>], value: impl Fn(&Likelihoods) -> f64) -> Cell {
-    let values: Vec<f64> = found.iter().flatten().map(value).collect();
+    mean(found.iter().flatten(), value)
+}
+
+fn mean<'a>(found: impl IntoIterator<Item = &'a Likelihoods>, value: impl Fn(&Likelihoods) -> f64) -> Cell {
+    let values: Vec<f64> = found.into_iter().map(value).collect();
     if values.is_empty() { "diverged".into() } else { Summary::of(&values).into() }
 }
 
@@ -348,20 +382,6 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
                 largest.into(),
             ]);
         }
-        if let Some(run) = reference(options, store)?.filter(|run| run.train.n_hidden == n_hidden) {
-            let found = of_runs(std::slice::from_ref(&run), store)?;
-            rows.push(vec![
-                n_hidden.into(),
-                format!("{}, seed {}", REFERENCE.name, run.train.seed).into(),
-                run.train.learning_rate.into(),
-                summary(&found, |l| l.train.mean),
-                summary(&found, |l| l.test.mean),
-                Cell::Missing,
-                Cell::Missing,
-                "1 of 1".into(),
-                0.0.into(),
-            ]);
-        }
     }
     let columns = vec![
         column("hidden units", 0),
@@ -375,10 +395,49 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
         column("largest error bar", 3),
     ];
     let epochs = options.scaled(EPOCHS, 4);
-    let title = format!(
-        "Other sizes, {epochs} epochs; the exact gradient is the reference for what any chain could learn."
-    );
+    let title = format!("Other sizes, {epochs} epochs; paired t-test against PCD-3.");
     Ok(Table { name: "sizes".into(), title, columns, rows })
+}
+
+fn hills(options: &Options, store: &Store) -> Result<Table> {
+    let mut rows = Vec::new();
+    for line in on_hills(options, store)? {
+        let (mut before, mut after) = (Vec::new(), Vec::new());
+        for run in &line.runs {
+            if let Some(found) = likelihoods_of(run, store)? {
+                before.push(found);
+                after.push(store.get(&ascent(run, options))?.read::<Likelihoods>()?);
+            }
+        }
+        let gains: Vec<f64> = before.iter().zip(&after).map(|(b, a)| a.train.mean - b.train.mean).collect();
+        rows.push(vec![
+            line.way.name.into(),
+            line.rate.into(),
+            line.runs.len().into(),
+            mean(&before, |l| l.train.mean),
+            mean(&after, |l| l.train.mean),
+            Summary::of(&gains).into(),
+            mean(&before, |l| l.test.mean),
+            mean(&after, |l| l.test.mean),
+        ]);
+    }
+    let columns = vec![
+        column("method", 0),
+        column("rate", 3),
+        column("seeds", 0),
+        column("train", 2),
+        column("train after", 2),
+        column("gain", 2),
+        column("test", 2),
+        column("test after", 2),
+    ];
+    let title = format!(
+        "The maximum-likelihood reference, {} hidden units: what training ends with, and what {} more epochs with exact gradients (5,500 rows a \
+         step, rate 0.1) make of it. The last line had exact gradients from the beginning.",
+        other_sizes(options)[0],
+        options.scaled(CLIMB, 4)
+    );
+    Ok(Table { name: "hills".into(), title, columns, rows })
 }
 
 fn sweep(options: &Options, store: &Store) -> Result<(Table, Plot)> {

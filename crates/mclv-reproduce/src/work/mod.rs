@@ -1,5 +1,6 @@
 //! Do one task: a file for each kind.
 
+mod ascent;
 mod inspection;
 mod likelihood;
 mod timing;
@@ -63,6 +64,10 @@ pub(crate) fn run(
             let rbm = model(&of.model, store)?;
             let known = store.get(&Task::Train(of.model.clone()))?.read::<Trained>()?.log_z;
             (json(serde_json::to_value(likelihood::run(of, &rbm, known.as_ref(), sets, progress)?)), 0.0)
+        }
+        Task::Ascent(of) => {
+            let rbm = model(&of.model, store)?;
+            (json(serde_json::to_value(ascent::run(of, rbm, sets, progress)?)), 0.0)
         }
         Task::Tours(of) => {
             let rbm = model(&of.model, store)?;

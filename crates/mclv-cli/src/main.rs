@@ -1,20 +1,20 @@
 //! The `mclv` command: typed arguments → library → a table or JSON. Glue only.
 
-mod args;
+mod cli;
 mod commands;
 mod events;
+mod flags;
 mod half_blocks;
 mod live;
 mod output;
 mod plot;
 mod ranks;
-mod report_args;
 mod sparkline;
 mod terminal_picture;
 mod watch;
 
-use args::{Cli, Command};
 use clap::Parser;
+use cli::{Cli, Command};
 use mclv::team;
 use output::Output;
 use std::process::ExitCode;
@@ -89,7 +89,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Report(args) => commands::report::run(args, &out),
         Command::Plot(args) => commands::plot::run(args, &out),
         Command::Selftest => commands::selftest::run(&out),
-        Command::Completions { shell } => commands::completions::run(*shell),
+        Command::Completions(args) => commands::completions::run(args),
     }
 }
 

@@ -1,10 +1,19 @@
 //! `mclv completions`: print a completion script.
 
-use clap::CommandFactory;
+use crate::cli::Cli;
+use clap::{Args, CommandFactory};
+use clap_complete::Shell;
 use std::io::Write;
 
-pub(crate) fn run(shell: clap_complete::Shell) -> anyhow::Result<()> {
+#[derive(Args)]
+#[command(after_help = "Example:\n  mclv completions bash > ~/.local/share/bash-completion/completions/mclv")]
+pub(crate) struct CompletionsArgs {
+    /// The shell
+    pub(crate) shell: Shell,
+}
+
+pub(crate) fn run(args: &CompletionsArgs) -> anyhow::Result<()> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut crate::args::Cli::command(), "mclv", &mut script);
+    clap_complete::generate(args.shell, &mut Cli::command(), "mclv", &mut script);
     Ok(std::io::stdout().write_all(&script)?)
 }

@@ -1,11 +1,35 @@
 //! `mclv convert`: between model formats.
 
 use super::{check_overwrite, hdf5};
-use crate::args::ConvertArgs;
 use crate::output::{Output, facts};
 use anyhow::bail;
+use clap::{Args, ValueHint};
 use mclv::ModelFile;
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv convert model.safetensors model.npz     for scikit-learn: components_, intercept_visible_, intercept_hidden_
+  mclv convert sklearn.npz model.safetensors
+  mclv convert model.safetensors parts.npy     parts.weights.npy, parts.visible_bias.npy, parts.hidden_bias.npy
+  mclv convert rbms.h5 model.safetensors       from the rbms package; also the other way round
+
+HDF5 files (.h5, .hdf5) need a program that was built with `--features hdf5`.")]
+pub(crate) struct ConvertArgs {
+    /// The model to read
+    #[arg(value_name = "IN", value_hint = ValueHint::FilePath)]
+    pub(crate) input: PathBuf,
+    /// The file to write
+    #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Of an HDF5 file: which of the updates saved in it, or to save as [default: the last one; 1]
+    #[arg(long, value_name = "N")]
+    pub(crate) update: Option<u64>,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
 
 pub(crate) fn run(args: &ConvertArgs, out: &Output) -> anyhow::Result<()> {
     check_overwrite(&args.output, args.force)?;

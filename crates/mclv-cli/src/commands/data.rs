@@ -1,11 +1,44 @@
 //! `mclv data`: list, fetch and look at data sets.
 
-use crate::args::{DataArgs, DataCommand, Global};
+use crate::cli::Global;
+use crate::flags::DataArgs;
 use crate::half_blocks;
 use crate::output::{Output, facts, table};
 use crate::watch::Watch;
+use clap::Subcommand;
 use mclv::data::{self, Dataset, Origin, Split};
 use serde_json::json;
+
+#[derive(Subcommand)]
+pub(crate) enum DataCommand {
+    /// List the data sets known by name
+    List,
+    /// Download a named data set into the cache, verified by SHA-256
+    #[command(after_help = "Examples:
+  mclv data fetch mnist
+  MCLV_CACHE_DIR=/data/cache mclv data fetch fashion-mnist
+
+Files are looked for in MCLV_DATA_DIR, then in the cache folder; only what is missing is fetched.")]
+    Fetch {
+        /// The data set
+        name: String,
+    },
+    /// Describe a data set and show some of its rows
+    #[command(after_help = "Examples:
+  mclv data show digits
+  mclv data show mnist --binarize threshold=0.5 --rows 4
+  mclv data show measurements.csv --label-column class --split test")]
+    Show {
+        #[command(flatten)]
+        data: DataArgs,
+        /// Rows to show
+        #[arg(long, default_value_t = 6, value_name = "N")]
+        rows: usize,
+        /// Which part
+        #[arg(long, default_value = "all", value_name = "SPLIT")]
+        split: Split,
+    },
+}
 
 pub(crate) fn run(command: &DataCommand, global: &Global, out: &Output) -> anyhow::Result<()> {
     match command {

@@ -1,10 +1,19 @@
 //! `mclv inspect`: show what a model file holds.
 
-use crate::args::InspectArgs;
 use crate::output::{Output, facts, table};
+use clap::{Args, ValueHint};
 use mclv::ModelFile;
 use serde::Serialize;
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Example:\n  mclv inspect model.safetensors")]
+pub(crate) struct InspectArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+}
 
 /// Some numbers about a tensor.
 #[derive(Serialize)]

@@ -1,13 +1,52 @@
 //! `mclv likelihood`: the log-likelihood of data under a model.
 
 use super::{logz, model_data};
-use crate::args::{Global, LikelihoodArgs};
+use crate::cli::Global;
+use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
+use clap::{Args, ValueHint};
 use mclv::data::{self, Dataset, Split};
-use mclv::partition::{Guarantee, Question};
+use mclv::partition::{Guarantee, Method, Question};
 use mclv::{Likelihood, ModelFile, average_log_likelihood, human_seconds};
 use serde::Serialize;
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv likelihood model.safetensors                        on the data that the model was made from
+  mclv likelihood model.safetensors --data mnist --split test
+  mclv likelihood model.npz --data rows.npy --split all --binarize threshold=0.5
+  mclv likelihood big.safetensors --method mclv --target-se 0.02
+
+Likelihoods are in nats per row. log Z is exact if the time limit allows it; else by Las Vegas tours, or by AIS if tours
+do not return. Its error is common to all rows: where log Z has an interval, so has the likelihood, and what is low of
+log Z is high of the likelihood. The error bar over rows says how much the mean would vary had other rows been drawn.
+On grey values the number is a lower bound on the expected log-likelihood of binarised rows: never compare it across
+binarisations.")]
+pub(crate) struct LikelihoodArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// The data [default: what the model was made from]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Which parts of the data
+    #[arg(long, value_delimiter = ',', default_value = "train,validation,test", value_name = "SPLITS")]
+    pub(crate) split: Vec<Split>,
+    /// Also compute the exact pseudo-log-likelihood
+    #[arg(long)]
+    pub(crate) pseudo: bool,
+    /// How to find log Z: exact, mclv, ais, reverse-ais or bar [default: the best that can be afforded]
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<Method>,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimit,
+}
 
 /// Standard error of log Z that tours aim at: small beside the error bar over rows.
 const TARGET_SE: f64 = 0.05;

@@ -1,15 +1,63 @@
 //! `mclv logz`: the partition function of a model, by one method or several.
 
 use super::{check_output, model_data, report};
-use crate::args::{Global, LogzArgs, TimeLimit, WorkArgs};
+use crate::cli::Global;
+use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
 use crate::watch::Watch;
 use anyhow::{Context, anyhow};
-use mclv::data::Dataset;
+use clap::{Args, ValueHint};
+use mclv::data::{Dataset, Split};
 use mclv::partition::{Agreement, Effort, Guarantee, LogZ, Method, MethodSettings, Question};
 use mclv::{ModelFile, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv logz model.safetensors
+  mclv logz model.safetensors --method mclv,ais,reverse-ais,bar,exact
+  mclv logz big.safetensors --method mclv --target-se 0.01 --json
+  mclv logz big.npz --method ais --data mnist --chains 500 --betas 20000
+  mclv logz big.safetensors --method exact --time-limit 20h
+
+exact        enumeration of 2^n states, n being the size of the smaller layer: 25 units take seconds, 32 a few
+             minutes, each further unit twice as long
+mclv         Las Vegas tours: Z unbiased if all tours return, a lower bound if --max-steps cuts some. With --target-se
+             pilots choose the stopping set and the number of tours; only fresh tours count
+ais          annealed importance sampling: Z unbiased, log Z low on average
+reverse-ais  from exact samples of the model an upper bound; from data (grey values cut at 0.5) no guarantee
+bar          Bennett's acceptance ratio over tempered chains: no guarantee, and confidently wrong if all ladders miss a mode
+
+Data give stopping sets, base models and starts; they are read only if a method has a use for them.")]
+pub(crate) struct LogzArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// How: one or several of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows it, else mclv
+    /// if there are data and tours return, else ais]
+    #[arg(long, value_delimiter = ',', value_name = "METHODS")]
+    pub(crate) method: Vec<Method>,
+    /// The data [default: what the model was made from, if it says so]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Which part of the data
+    #[arg(long, default_value = "train", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    /// Write a page with the estimates and what they are worth to this .html file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) report: Option<PathBuf>,
+    /// Overwrite the report if it is there
+    #[arg(short, long, requires = "report")]
+    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) work: WorkArgs,
+    #[command(flatten)]
+    pub(crate) limit: TimeLimit,
+}
 
 /// Standard error that tours aim at.
 const TARGET_SE: f64 = 0.01;

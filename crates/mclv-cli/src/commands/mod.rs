@@ -1,4 +1,4 @@
-//! One file per command.
+//! One file or folder per command. It holds the command's arguments and the code that runs it.
 
 pub(crate) mod completions;
 pub(crate) mod convert;

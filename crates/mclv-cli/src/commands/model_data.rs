@@ -1,6 +1,7 @@
 //! Load the data that a model is to be used with.
 
-use crate::args::{Global, Preparation};
+use crate::cli::Global;
+use crate::flags::Preparation;
 use crate::watch::Watch;
 use anyhow::Context;
 use mclv::data::{self, DataSpec, Dataset, Split};

@@ -2,13 +2,73 @@
 
 use super::check_output;
 use crate::output::{Output, facts};
-use crate::report_args::{Axis, PlotArgs, What};
 use crate::watch::Watch;
 use anyhow::ensure;
+use clap::{Args, ValueHint};
 use mclv_report::figure::{Drawing, Figure, save};
 use mclv_report::run::{Against, ModelParts, RunFolder, likelihood};
 use mclv_report::{pictures, tours};
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv plot likelihood runs/pcd runs/lvs -o curves.svg --title \"MNIST, 25 hidden units\"
+  mclv plot likelihood runs/pcd --against time -o curves.png
+  mclv plot ccdf runs/pcd runs/lvs -o tails.svg
+  mclv plot filters runs/digits-1 -o filters.png
+  mclv plot tours runs/digits-1 -o tours.svg
+
+Figures for papers: .svg or .png by the extension, in colours that colour-blind people can tell
+apart.")]
+pub(crate) struct PlotArgs {
+    /// What to draw
+    #[arg(value_enum, value_name = "WHAT")]
+    pub(crate) what: What,
+    /// Run folders; pictures are of one run
+    #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The file to write: .svg or .png
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Title; empty for none
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) title: Option<String>,
+    /// Name of the horizontal axis
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) x_label: Option<String>,
+    /// Name of the vertical axis
+    #[arg(long, value_name = "TEXT")]
+    pub(crate) y_label: Option<String>,
+    /// What likelihoods are drawn against
+    #[arg(long, value_enum, default_value_t = Axis::Epochs, value_name = "AXIS")]
+    pub(crate) against: Axis,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum What {
+    /// Log-likelihoods over training, with error bands
+    Likelihood,
+    /// The tail function of tour lengths, with bands and fitted tails
+    Ccdf,
+    /// The weights of the hidden units
+    Filters,
+    /// What persistent chains show; else samples after 1,000 steps
+    Samples,
+    /// Training rows and their reconstructions
+    Reconstructions,
+    /// Starts and first steps of the shortest and longest tours
+    Tours,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Axis {
+    Epochs,
+    Time,
+}
 
 pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     check_output(&args.output, args.force, &["svg", "png"], ".svg and .png")?;

@@ -2,13 +2,38 @@
 
 use super::check_output;
 use crate::output::{Output, facts};
-use crate::report_args::ReportArgs;
 use crate::watch::Watch;
+use clap::{Args, ValueHint};
 use mclv::write_atomically;
 use mclv_report::page::Page;
 use mclv_report::run::{ModelView, RunFolder, several_runs, single_run};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv report runs/digits-1                                  report.html in the run folder
+  mclv report runs/digits-1 -o digits.html --force
+  mclv report runs/pcd-* runs/lvs-* -o comparison.html       curves over each other, a table to sort
+
+One HTML file, with nothing to fetch when it is looked at: mail it, print it, keep it. Of one run
+it shows the likelihood with its error bands, what the guards said, tours, pictures and where
+everything came from; of several their curves, results (mean ± standard deviation over seeds) and
+the settings that differ. What is missing or damaged in a run folder is said.")]
+pub(crate) struct ReportArgs {
+    /// Run folders
+    #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The file to write [default: report.html, of one run in its folder]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Make no tours of the model: quicker
+    #[arg(long)]
+    pub(crate) no_tours: bool,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
 
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
     let path = match (&args.output, args.runs.as_slice()) {

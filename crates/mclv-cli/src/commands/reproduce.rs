@@ -1,16 +1,61 @@
 //! `mclv reproduce`: the paper's experiments, and better ones.
 
-use crate::args::{Global, ReproduceArgs};
+use crate::cli::Global;
+use crate::flags::named;
 use crate::output::{Output, table};
 use crate::watch::Watch;
 use anyhow::{Context, bail, ensure};
+use clap::{Args, ValueHint};
+use mclv::gradient::Starts;
 use mclv::progress::Progress;
 use mclv::{human_seconds, team, write_atomically};
 use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
 use mclv_reproduce::{Experiment, Options, Store, page, write};
 use serde_json::json;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv reproduce                                       the experiments
+  mclv reproduce table2 --quick                        minutes: a tenth of the epochs, two seeds
+  mclv reproduce table2 --seeds 5                      five of the paper's ten seeds
+  mclv reproduce all -o results                        everything; hours
+  mclv reproduce digits --quick --data digits          seconds, on the built-in digits
+  mclv reproduce --render docs/reproduction --page docs/reproduction.md --check
+
+Runs are made side by side, one thread each, and kept in OUTPUT/runs by their settings: a finished one is never made
+again, whichever experiment asks for it, and an interrupted one goes on from its checkpoint. Each experiment leaves
+NAME.json, NAME.md, .csv files, and figures as .svg and .png. -v prints a line for each finished run.")]
+pub(crate) struct ReproduceArgs {
+    /// The experiment, or `all` [default: list them]
+    #[arg(value_name = "EXPERIMENT", conflicts_with = "render")]
+    pub(crate) experiment: Option<String>,
+    /// Seeds of each run, from --seed on [default: 10, as in the paper; with --quick: 2]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) seeds: Option<u16>,
+    /// A tenth of the epochs and tours: shows that it works, not what the paper shows
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// The data: a name (see `mclv data list`) or a file
+    #[arg(long, default_value = "mnist", value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: String,
+    /// Starts of tours in training: `weighted`, or `fresh` as in the paper, which takes several times as long
+    #[arg(long, value_parser = named::<Starts>, default_value = "weighted", value_name = "HOW")]
+    pub(crate) starts: Starts,
+    /// Folder for results
+    #[arg(short, long, default_value = "reproduction", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
+    /// Make figures and --page files again from the reports in this folder, and run nothing
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) render: Option<PathBuf>,
+    /// With --render: a page with marks such as `<!-- table2 -->` … `<!-- end table2 -->`
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "render")]
+    pub(crate) page: Vec<PathBuf>,
+    /// With --render: write nothing, fail if something is not up to date
+    #[arg(long, requires = "render")]
+    pub(crate) check: bool,
+}
 
 /// Seeds of a quick run, if not said.
 const QUICK_SEEDS: u16 = 2;

@@ -1,20 +1,78 @@
 //! `mclv sample`: draw from a model, freely or given some units.
 
 use super::{check_output, model_data};
-use crate::args::{Global, Preparation, SampleArgs};
+use crate::cli::Global;
+use crate::flags::{PictureShape, Preparation};
 use crate::half_blocks;
 use crate::output::{Output, facts};
 use crate::terminal_picture;
 use crate::watch::Watch;
 use anyhow::{Context, bail};
+use clap::{Args, ValueHint};
 use mclv::bits::BitRows;
-use mclv::data::{Binarize, Dataset, Rows};
+use mclv::data::{Binarize, Dataset, Rows, Split};
 use mclv::mixing::{Doubt, Mixing};
 use mclv::rng::{Purpose, stream};
-use mclv::sample::{Given, Known, SampleSettings, Samples, Start, sample};
+use mclv::sample::{Given, Known, Ranges, SampleSettings, Samples, Start, sample};
 use mclv::{ModelFile, human_seconds, picture, write_atomically};
 use serde_json::json;
+use std::path::PathBuf;
 use std::time::Instant;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv sample model.safetensors                          some samples, in the terminal
+  mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
+  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row each
+  mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
+  mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
+
+Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. Nothing says
+that so many steps are enough: compare with other starts and longer chains. With --given, the
+--known units keep the values of the given rows in every step, and the others are drawn from their
+distribution given these.")]
+pub(crate) struct SampleArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// Samples to draw, each from a chain of its own [default: 64; 12 in the terminal; one for each given row]
+    #[arg(short, long, value_name = "N")]
+    pub(crate) n_samples: Option<usize>,
+    /// Steps of each chain
+    #[arg(long, default_value_t = 1000, value_name = "STEPS")]
+    pub(crate) burn_in: u32,
+    /// Where chains begin: `bias` (independent units with the visible biases), or rows of DATA drawn by the seed
+    #[arg(long, default_value = "bias", value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) start: String,
+    /// Rows to fill in: sample k has the known units of row k; grey values are cut at 0.5 unless --binarize is given
+    #[arg(long, value_name = "DATA", requires = "known", value_hint = ValueHint::FilePath)]
+    pub(crate) given: Option<String>,
+    /// What is known of them: rows:0-13, columns:0-13 (of pictures), units:0-99,200, or a .npy file of 0 and 1
+    #[arg(long, value_name = "MASK", requires = "given")]
+    pub(crate) known: Option<Known>,
+    /// Which part of the data of --start and --given
+    #[arg(long, default_value = "all", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    /// Which rows of that part of --given, from 0, such as 0-9,20 [default: the first of them]
+    #[arg(long, value_name = "ROWS", requires = "given")]
+    pub(crate) rows: Option<Ranges>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    #[command(flatten)]
+    pub(crate) picture: PictureShape,
+    /// Show or save the probabilities E[v|h] of the last step instead of the samples (.npz: beside them)
+    #[arg(long)]
+    pub(crate) means: bool,
+    /// Pictures in a line of a .png [default: as many as lines]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) columns: Option<u16>,
+    /// The file to write: .npy, .npz or .png [default: show pictures in the terminal]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
 
 /// Samples drawn into a file, and into the terminal, if no number is given.
 const IN_FILE: usize = 64;
@@ -45,7 +103,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         None => None,
     };
     let n_visible = model.rbm.n_visible();
-    let shape = model_data::image_shape(args.shape, &model, [&given, &start].into_iter().flatten())?;
+    let shape = model_data::image_shape(args.picture.shape, &model, [&given, &start].into_iter().flatten())?;
     // What will be needed in the end is asked for before the long work.
     let needs_shape = match format.as_deref() {
         Some(format) => format == "png",

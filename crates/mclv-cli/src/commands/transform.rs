@@ -1,10 +1,42 @@
 //! `mclv transform`: the hidden probabilities of data.
 
 use super::{check_output, model_data};
-use crate::args::{Global, TransformArgs};
+use crate::cli::Global;
+use crate::flags::Preparation;
 use crate::output::{Output, facts};
+use clap::{Args, ValueHint};
+use mclv::data::Split;
 use mclv::{Features, ModelFile, write_atomically};
 use serde_json::json;
+use std::path::PathBuf;
+
+#[derive(Args)]
+#[command(after_help = "Examples:
+  mclv transform model.safetensors --data mnist --split train -o features.npz
+  mclv transform model.safetensors --data rows.csv --label-column -1 -o features.csv
+
+A row of features for each row of data: the probability of each hidden unit given the row. Labels
+go along: as the array `labels` of an .npz (numbers; words become 0, 1, … in alphabetical order),
+as the last column of a .csv. A .npy file has no place for them.")]
+pub(crate) struct TransformArgs {
+    /// The model
+    #[arg(value_hint = ValueHint::FilePath)]
+    pub(crate) model: PathBuf,
+    /// The data [default: what the model was made from]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    /// Which part of the data
+    #[arg(long, default_value = "all", value_name = "SPLIT")]
+    pub(crate) split: Split,
+    /// The file to write: .npy, .npz or .csv
+    #[arg(short, long, default_value = "features.npz", value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) output: PathBuf,
+    /// Overwrite the file if it is there
+    #[arg(short, long)]
+    pub(crate) force: bool,
+}
 
 pub(crate) fn run(args: &TransformArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let format = check_output(&args.output, args.force, &["npy", "npz", "csv"], ".npy, .npz and .csv")?;

@@ -1,11 +1,16 @@
 //! `mclv tours`: how the model's chain returns to a stopping set.
 
+mod args;
+
+pub(crate) use args::ToursArgs;
+
 use super::{check_output, model_data};
-use crate::args::{Global, ToursArgs, ToursFrom};
+use crate::cli::Global;
 use crate::output::{Output, facts, table};
 use crate::plot;
 use crate::watch::Watch;
 use anyhow::{Context, ensure};
+use args::ToursFrom;
 use mclv::data::{Dataset, Labels, RealRows, Rows};
 use mclv::partition::{LogZ, mclv_from_tours};
 use mclv::tour::{
@@ -100,12 +105,16 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     // What will be needed in the end is asked for before the long work.
     let shape = match (&args.pictures, &args.report) {
         (Some(_), _) => {
-            Some(model_data::image_shape(args.shape, &model, std::iter::once(&data))?.with_context(|| {
-                let n = model.rbm.n_visible();
-                format!("--pictures: it is not known how {n} visible units make a picture; name --shape HxW")
-            })?)
+            Some(model_data::image_shape(args.picture.shape, &model, std::iter::once(&data))?.with_context(
+                || {
+                    let n = model.rbm.n_visible();
+                    format!(
+                        "--pictures: it is not known how {n} visible units make a picture; name --shape HxW"
+                    )
+                },
+            )?)
         }
-        (None, Some(_)) => model_data::image_shape(args.shape, &model, std::iter::once(&data))?,
+        (None, Some(_)) => model_data::image_shape(args.picture.shape, &model, std::iter::once(&data))?,
         (None, None) => None,
     };
     let settings = TourSettings {

@@ -1,0 +1,97 @@
+//! `mclv train`: train a model in a run folder.
+
+mod args;
+mod settings;
+mod summary;
+mod watching;
+
+pub(crate) use args::TrainArgs;
+
+use super::report;
+use crate::cli::Global;
+use crate::events::Events;
+use crate::live;
+use crate::output::{Output, facts};
+use crate::sparkline::sparkline;
+use crate::watch::Watch;
+use mclv::team;
+use mclv::train::{Checkpoints, Outcome, Run};
+use serde_json::json;
+use settings::resolve;
+use std::path::PathBuf;
+use summary::summary;
+use watching::Live;
+
+pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
+    let (mut run, folder) = match &args.resume {
+        Some(folder) => (Run::resume(folder, &Watch::new("fetching", "B"))?, folder.clone()),
+        None => {
+            let input = resolve(args, global)?;
+            let folder = match &args.output {
+                Some(folder) => folder.clone(),
+                None => free_folder(&input.data.source),
+            };
+            (Run::create(&folder, input, &Watch::new("fetching", "B"))?, folder)
+        }
+    };
+    // What people look at is the first rank's affair.
+    let shows = team::is_first();
+    let server =
+        (shows && args.look.live).then(|| live::Server::start(&folder, args.look.port)).transpose()?;
+    if let Some(server) = &server {
+        eprintln!("live report: {}", server.address());
+    }
+    let events =
+        (shows && args.look.tensorboard).then(|| Events::create(&folder, run.train_data())).transpose()?;
+    let live = Live::new(global.json, events);
+    let checkpoints =
+        Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
+    let outcome = run.go(checkpoints, &live)?;
+    let likelihoods = live.likelihoods();
+    drop(live);
+    let ended = !matches!(outcome, Outcome::Interrupted { .. });
+    // A model is worth more than a page about it: what goes wrong here is said, and no failure.
+    let report = (shows && ended && !args.look.no_report)
+        .then(|| team::alone(|| report::of_finished(&folder)))
+        .and_then(|report| report.map_err(|e| tracing::warn!("no report: {e:#}")).ok());
+    if let Some(server) = server {
+        server.finish();
+    }
+    match outcome {
+        Outcome::Finished { metrics, best, early } => {
+            let json = json!({ "run": folder.to_string_lossy(), "model": folder.join("model.safetensors").to_string_lossy(),
+                "early_stop": early, "best": best.map(|(epoch, value)| json!({ "epoch": epoch, "log_likelihood": value })),
+                "metrics": metrics, "config": run.input(), "report": report.as_ref().map(|p| p.to_string_lossy()) });
+            out.print(&json, || {
+                let mut text = summary(&metrics, best, early, run.input(), &folder);
+                let mut lines = Vec::new();
+                let curve = sparkline(&likelihoods, 40);
+                if let (false, Some(first), Some(last)) =
+                    (curve.is_empty(), likelihoods.first(), likelihoods.last())
+                {
+                    lines.push(("likelihood    ", format!("{first:.1} {curve} {last:.1}")));
+                }
+                lines.extend(report.as_ref().map(|path| ("report        ", path.display().to_string())));
+                text.push_str(&facts(&lines));
+                text
+            })
+        }
+        Outcome::Diverged(warning) => {
+            anyhow::bail!("{warning} (run folder {})", folder.display())
+        }
+        Outcome::Interrupted { epochs } => Err(anyhow::Error::from(mclv::Error::Cancelled).context(format!(
+            "stopped after {epochs} epochs; go on with: mclv train --resume {}",
+            folder.display()
+        ))),
+    }
+}
+
+/// `runs/DATA-1`, or the first such folder that is free.
+fn free_folder(source: &str) -> PathBuf {
+    let stem = std::path::Path::new(source)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .replace([':', ' '], "-");
+    (1..).map(|n| PathBuf::from("runs").join(format!("{stem}-{n}"))).find(|p| !p.exists()).unwrap_or_default()
+}

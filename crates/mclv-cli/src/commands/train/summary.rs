@@ -1,0 +1,56 @@
+//! The text that is printed after a finished run.
+
+use crate::output::{facts, table};
+use mclv::human_seconds;
+use mclv::partition::Guarantee;
+use mclv::train::{Metrics, RunInput};
+use std::path::Path;
+
+/// A table of likelihoods, followed by facts about the run.
+pub(super) fn summary(
+    metrics: &Metrics,
+    best: Option<(usize, f64)>,
+    early: bool,
+    input: &RunInput,
+    folder: &Path,
+) -> String {
+    let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
+    let log_z = metrics.log_z.as_ref();
+    let error = log_z.filter(|z| z.std_err > 0.0).map_or(String::new(), |z| format!(" ± {:.3}", z.std_err));
+    let rows = [("train", metrics.train_log_likelihood), ("validation", metrics.validation_log_likelihood)]
+        .into_iter()
+        .filter(|(_, x)| x.is_some())
+        .map(|(name, x)| vec![name.to_owned(), format!("{}{error}", number(x))]);
+    let mut text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
+    text.push('\n');
+    let mut lines = vec![
+        (
+            "epochs",
+            format!(
+                "{}{}",
+                metrics.epoch,
+                if early { " (stopped early: no better validation likelihood)" } else { "" }
+            ),
+        ),
+        ("time", human_seconds(metrics.seconds)),
+        (
+            "log Z",
+            log_z.map_or("–".into(), |z| match z.guarantee {
+                Guarantee::Exact => format!("{:.4} (exact)", z.value),
+                guarantee => format!("{:.4}{error} ({}; {guarantee})", z.value, z.method),
+            }),
+        ),
+        ("pseudo-LL", number(metrics.pseudo_log_likelihood)),
+        ("reconstruction", metrics.reconstruction_error.map_or("–".into(), |x| format!("{x:.5} (MSE)"))),
+    ];
+    if let Some((epoch, value)) = best {
+        lines.push(("best", format!("{value:.3} after epoch {epoch} (best.safetensors)")));
+    }
+    if let Some(path) = &input.weights {
+        lines.push(("weights", format!("{}: likelihoods are means by these", path.display())));
+    }
+    lines.push(("run", folder.display().to_string()));
+    lines.push(("next", format!("mclv likelihood {}", folder.join("model.safetensors").display())));
+    text.push_str(&facts(&lines));
+    text
+}

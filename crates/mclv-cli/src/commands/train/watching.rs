@@ -1,0 +1,85 @@
+//! Show a run while it is training: a progress bar, warnings and TensorBoard events.
+
+use crate::events::Events;
+use crate::watch::Watch;
+use mclv::Rbm;
+use mclv::bits::BitRows;
+use mclv::progress::Progress;
+use mclv::team;
+use mclv::train::{Listener, Metrics, Warning};
+use std::collections::HashSet;
+use std::sync::Mutex;
+
+/// The live line: a bar with the last likelihoods; warnings once each.
+pub(super) struct Live {
+    watch: Watch,
+    said: Mutex<HashSet<String>>,
+    quiet: bool,
+    /// Of training rows, in order.
+    likelihoods: Mutex<Vec<f64>>,
+    events: Option<Events>,
+}
+
+impl Live {
+    pub(super) fn new(quiet: bool, events: Option<Events>) -> Self {
+        Self {
+            watch: Watch::new("training", "updates"),
+            said: Mutex::default(),
+            quiet,
+            likelihoods: Mutex::default(),
+            events,
+        }
+    }
+
+    /// The log-likelihoods of the training rows, one for each evaluation so far.
+    pub(super) fn likelihoods(&self) -> Vec<f64> {
+        self.likelihoods.lock().map(|l| l.clone()).unwrap_or_default()
+    }
+}
+
+impl Progress for Live {
+    fn report(&self, done: u64, total: u64) {
+        self.watch.report(done, total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.watch.cancelled()
+    }
+}
+
+impl Listener for Live {
+    fn epoch(&self, metrics: &Metrics) {
+        if let Some(events) = &self.events {
+            events.epoch(metrics);
+        }
+        let Some(train) = metrics.train_log_likelihood else { return };
+        let error = metrics
+            .log_z
+            .as_ref()
+            .filter(|z| z.std_err > 0.0)
+            .map_or(String::new(), |z| format!(" ± {:.2}", z.std_err));
+        let validation =
+            metrics.validation_log_likelihood.map_or(String::new(), |v| format!(", validation {v:.2}"));
+        let text = format!("epoch {}: log-likelihood {train:.2}{validation}{error}", metrics.epoch);
+        tracing::info!("{text}");
+        self.watch.say(text);
+        if let Ok(mut likelihoods) = self.likelihoods.lock() {
+            likelihoods.push(train);
+        }
+    }
+
+    fn evaluated(&self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
+        if let Some(events) = &self.events {
+            team::alone(|| events.evaluated(metrics, rbm, chains));
+        }
+    }
+
+    fn warning(&self, warning: &Warning) {
+        // Numbers change from epoch to epoch; the kind of warning is said once.
+        let kind = serde_json::to_value(warning).ok().and_then(|v| v["warning"].as_str().map(str::to_owned));
+        let new = self.said.lock().is_ok_and(|mut said| said.insert(kind.unwrap_or_default()));
+        if new && !self.quiet && !matches!(warning, Warning::Diverged { .. }) {
+            self.watch.above(&format!("warning: {warning}"));
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Flags that limit the work spent on log Z.
+
+use super::{named, parse_duration};
+use clap::{Args, ValueHint};
+use mclv::gradient::VisibleChain;
+use std::path::PathBuf;
+
+/// How much work estimates of log Z may be.
+#[derive(Args)]
+#[command(next_help_heading = "Estimates of log Z")]
+pub(crate) struct WorkArgs {
+    /// Standard error of log Z that a pilot chooses the number of tours for [default: 0.01; for likelihoods 0.05]
+    #[arg(long, value_name = "NATS", conflicts_with = "tours")]
+    pub(crate) target_se: Option<f64>,
+    /// Number of tours, instead of a target error
+    #[arg(long, value_name = "N")]
+    pub(crate) tours: Option<usize>,
+    /// Hidden states per row in the stopping set [default: as pilots choose; with --tours 1]
+    #[arg(long, value_name = "M")]
+    pub(crate) samples_per_row: Option<usize>,
+    /// A stopping set from a file, instead of one from data
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) stopping_set: Option<PathBuf>,
+    /// Gibbs steps of all tours together, pilots included [default: about a minute's]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_steps: Option<u64>,
+    /// Visible layer of tours: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code; no guarantee)
+    #[arg(long, value_parser = named::<VisibleChain>, value_name = "HOW", default_value = "sampled")]
+    pub(crate) visible: VisibleChain,
+    /// Chains of ais and reverse-ais (bar: see --ladders)
+    #[arg(long, value_name = "N", default_value_t = 128)]
+    pub(crate) chains: usize,
+    /// Temperatures of ais and reverse-ais (bar finds its own by a pilot)
+    #[arg(long, value_name = "N", default_value_t = 10_000)]
+    pub(crate) betas: usize,
+    /// Ladders of tempered chains of bar
+    #[arg(long, value_name = "N", default_value_t = 8)]
+    pub(crate) ladders: usize,
+    /// Steps of each ladder that count; a quarter as many go before them
+    #[arg(long, value_name = "N", default_value_t = 2_000)]
+    pub(crate) ladder_steps: usize,
+    /// Whether reverse-ais begins at exact samples [default: if they take no more than seconds]
+    #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
+    pub(crate) exact_samples: Option<bool>,
+}
+
+#[derive(Args)]
+pub(crate) struct TimeLimit {
+    /// Do not enumerate exactly if it would take longer: seconds, or with a unit (90s, 30min, 2h, 3d, none)
+    #[arg(long, default_value = "1h", value_parser = parse_duration, value_name = "TIME")]
+    pub(crate) time_limit: f64,
+}

@@ -284,8 +284,9 @@ fn stable(mut value: Value) -> Value {
     fn visit(value: &mut Value) {
         match value {
             Value::Object(members) => {
-                members.retain(|key, value| {
-                    !LEFT_OUT.contains(&&**key) && !(key == "version" && value.is_string())
+                members.retain(|key, value| match key.as_str() {
+                    "version" => value.is_number(),
+                    key => !LEFT_OUT.contains(&key),
                 });
                 members.values_mut().for_each(visit);
             }

@@ -41,6 +41,13 @@ pub(crate) fn on_every_isa<T: PartialEq + Debug>(kernel: impl Fn(Isa) -> T) -> T
     portable
 }
 
+/// Returns the largest of some values, or NaN if one of them is NaN or there are none. So `largest(…) < limit` is false
+/// where something cannot be compared; a fold with `f64::max` would pass over NaN.
+pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
+    values.into_iter().reduce(larger).unwrap_or(f64::NAN)
+}
+
 /// A random layer and random states, as plain numbers for the oracles.
 pub(crate) struct Case {
     pub(crate) n_in: usize,
@@ -84,4 +91,13 @@ impl Case {
         }
         out
     }
+}
+
+#[test]
+fn the_largest_value_is_nan_if_any_is() {
+    assert_eq!(largest([1.0, 3.0, 2.0]), 3.0);
+    for values in [[f64::NAN, 0.0, 1.0], [0.0, f64::NAN, 1.0], [0.0, 1.0, f64::NAN]] {
+        assert!(largest(values).is_nan());
+    }
+    assert!(largest([]).is_nan());
 }

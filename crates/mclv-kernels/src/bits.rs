@@ -182,7 +182,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        #![proptest_config(crate::cases())]
+        #![proptest_config(crate::testing::cases())]
 
         #[test]
         fn packing_agrees_with_single_bits(n_bits in 1usize..=130, seed in any::<u64>()) {

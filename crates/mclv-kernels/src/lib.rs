@@ -27,18 +27,9 @@ pub mod layer;
 pub mod math;
 pub mod moments;
 pub mod rng;
+#[cfg(test)]
+mod testing;
 pub mod tiles;
 pub mod update;
 
 pub use isa::Isa;
-
-/// Property tests draw the same cases in every run. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look further.
-#[cfg(test)]
-fn cases() -> proptest::test_runner::Config {
-    use proptest::test_runner::{Config, RngSeed};
-    let config = Config { failure_persistence: None, ..Config::default() };
-    match config.rng_seed {
-        RngSeed::Random => Config { rng_seed: RngSeed::Fixed(2018), ..config },
-        RngSeed::Fixed(_) => config,
-    }
-}

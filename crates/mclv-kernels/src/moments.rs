@@ -151,6 +151,7 @@ mod tests {
     use super::*;
     use crate::Isa;
     use crate::rng::Stream;
+    use crate::testing::{normals, on_every_isa};
 
     /// One state and one bit at a time; the last is the sum of all.
     fn naive(bias: f32, w: &[f32], p: &[f64]) -> Vec<f64> {
@@ -178,8 +179,8 @@ mod tests {
         let mut rng = Stream::new(seed, 0).reader();
         let p: Vec<f64> = (0..1 << n_bits).map(|_| rng.normal().powi(2)).collect();
         let total: f64 = p.iter().sum();
-        let mut draw = || (rng.normal() * scale) as f32;
-        (draw(), (0..n_bits).map(|_| draw()).collect(), p.iter().map(|p| p / total).collect())
+        let parameters = normals(&mut rng, 1 + n_bits, scale);
+        (parameters[0], parameters[1..].to_vec(), p.iter().map(|p| p / total).collect())
     }
 
     /// False also where something is NaN.
@@ -193,15 +194,8 @@ mod tests {
             for scale in [0.0, 0.1, 2.0, 40.0, 300.0, 1e5, 1e30] {
                 let (bias, w, p) = random(n_bits, scale, n_bits as u64);
                 let expected = naive(bias, &w, &p);
-                let portable = summed(Isa::portable(), bias, &w, &p);
-                for isa in Isa::available() {
-                    let got = summed(isa, bias, &w, &p);
-                    assert!(
-                        agree(&got, &expected),
-                        "{isa} {n_bits} bits, scale {scale}: {got:?} vs {expected:?}"
-                    );
-                    assert_eq!(got, portable, "{isa} differs from portable");
-                }
+                let got = on_every_isa(|isa| summed(isa, bias, &w, &p));
+                assert!(agree(&got, &expected), "{n_bits} bits, scale {scale}: {got:?} vs {expected:?}");
             }
         }
     }

@@ -160,16 +160,16 @@ mod tests {
     use super::*;
     use crate::Isa;
     use crate::rng::Stream;
+    use crate::testing::{normals, on_every_isa};
 
     fn numbers(n: usize, id: u64) -> Vec<f32> {
-        let mut rng = Stream::new(8, id).reader();
-        (0..n).map(|_| rng.normal() as f32).collect()
+        normals(&mut Stream::new(8, id).reader(), n, 1.0)
     }
 
     #[test]
     fn all_instruction_sets_agree_to_the_bit() {
         for n in [0, 1, 7, 8, 33, 130] {
-            let run = |isa| {
+            on_every_isa(|isa| {
                 let (mut x, g, mut v, mut s) = (numbers(n, 0), numbers(n, 1), numbers(n, 2), numbers(n, 3));
                 s.iter_mut().for_each(|s| *s *= *s);
                 let decay = Decay { l1: 0.01, l2: 0.1 };
@@ -184,10 +184,7 @@ mod tests {
                     s.iter().map(|s| s.to_bits()).collect::<Vec<_>>(),
                     dot(isa, &g, &numbers(n, 4)).to_bits(),
                 )
-            };
-            for isa in Isa::available() {
-                assert_eq!(run(isa), run(Isa::portable()), "{isa}, {n}");
-            }
+            });
         }
     }
 
@@ -195,15 +192,11 @@ mod tests {
     fn centring_agrees_to_the_bit_and_follows_its_formulas() {
         let (n_rows, n_columns) = (5, 16);
         let (mu, b, a, lambda) = (numbers(5, 1), numbers(5, 2), numbers(16, 3), numbers(16, 4));
-        let run = |isa| {
+        let (w, of_a, of_b) = on_every_isa(|isa| {
             let (mut w, mut of_a, mut of_b) = (numbers(80, 0), vec![0.5; 16], vec![0.25; 5]);
             centre(isa, &mut w, (&mu, &b), (&a, &lambda), &mut of_a, &mut of_b);
             (w, of_a, of_b)
-        };
-        let (w, of_a, of_b) = run(Isa::portable());
-        for isa in Isa::available() {
-            assert_eq!(run(isa), (w.clone(), of_a.clone(), of_b.clone()), "{isa}");
-        }
+        });
         let before = numbers(80, 0);
         for i in 0..n_rows {
             for j in 0..n_columns {

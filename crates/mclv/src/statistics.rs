@@ -32,6 +32,13 @@ impl Summary {
     }
 }
 
+/// Returns the largest of some values, or NaN if one of them is NaN or there are none. So `largest(…) < limit` is false
+/// where something cannot be compared; a fold with `f64::max` would pass over NaN.
+pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
+    let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
+    values.into_iter().reduce(larger).unwrap_or(f64::NAN)
+}
+
 /// Student's test of whether the differences of pairs have mean 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedTest {
@@ -112,6 +119,15 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_largest_value_is_nan_if_any_is() {
+        assert_eq!(largest([-1.0, -3.0, -2.0]), -1.0);
+        for values in [[f64::NAN, 0.0, 1.0], [0.0, f64::NAN, 1.0], [0.0, 1.0, f64::NAN]] {
+            assert!(largest(values).is_nan());
+        }
+        assert!(largest([]).is_nan());
+    }
 
     #[test]
     fn the_gamma_function_interpolates_factorials() {

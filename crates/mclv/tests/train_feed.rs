@@ -137,7 +137,7 @@ fn chains_go_on_from_piece_to_piece_to_the_models_distribution() {
     };
     let rows = Rows::Bits(BitRows::zeros(1, 6));
     let settings = TrainSettings { learning_rate: STILL, n_hidden: 4, ..settings(pcd(n_chains)) };
-    let largest_z = |forgetful: bool| {
+    let z_of_units = |forgetful: bool| -> Vec<f64> {
         let begin =
             |seed| Feed::new(TrainSettings { seed, ..settings.clone() }, &rows, Some(rbm.clone())).unwrap();
         let mut feed = begin(0);
@@ -153,11 +153,12 @@ fn chains_go_on_from_piece_to_piece_to_the_models_distribution() {
             let on = (0..n_chains).filter(|&c| chains.get(c, j)).count() as f64 / n_chains as f64;
             (on - mean(j)).abs() / (mean(j) * (1.0 - mean(j)) / n_chains as f64).sqrt()
         };
-        (0..4).map(z).fold(0.0, f64::max)
+        (0..4).map(z).collect()
     };
     // Four units: beyond 4.2 once in 9,000 seeds.
-    let (kept, thrown_away) = (largest_z(false), largest_z(true));
-    assert!(kept < 4.2 && thrown_away > 4.2, "{kept} {thrown_away}");
+    let (kept, thrown_away) = (z_of_units(false), z_of_units(true));
+    assert!(kept.iter().all(|&z| z < 4.2), "{kept:?}");
+    assert!(thrown_away.iter().any(|&z| z > 4.2), "{thrown_away:?}");
 }
 
 #[test]

@@ -92,6 +92,7 @@ mod tests {
                 .split(['M', 'L', 'Q', 'Z'])
                 .filter_map(|part| part.split(' ').next().and_then(|x| x.parse().ok()))
                 .collect();
+            assert!(xs.iter().all(|x| x.is_finite()), "{path}");
             (xs.iter().copied().fold(f64::MAX, f64::min), xs.iter().copied().fold(f64::MIN, f64::max))
         };
         let (start, middle, end) = (ends("start"), ends("middle"), ends("end"));

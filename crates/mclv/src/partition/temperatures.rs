@@ -74,7 +74,7 @@ impl Pilot {
             let mut slopes = vec![Vec::new(); BLOCK];
             for (t, &beta) in (0..).zip(&betas) {
                 if progress.cancelled() {
-                    break;
+                    return Err(Error::Cancelled);
                 }
                 if t > 0 {
                     replicas.step(|_| beta, t);
@@ -83,13 +83,10 @@ impl Pilot {
                     slopes.push(replicas.slope(r, beta));
                 }
             }
-            slopes
+            Ok(slopes)
         };
-        let work = |blocks: Range<usize>| blocks.into_par_iter().flat_map_iter(of_block).collect();
-        let slopes: Vec<Vec<f64>> = team::share_all(PILOT_CHAINS / BLOCK, work);
-        if team::any(progress.cancelled()) {
-            return Err(Error::Cancelled);
-        }
+        let work = |blocks: Range<usize>| blocks.into_par_iter().map(of_block).collect();
+        let slopes: Vec<Vec<f64>> = team::share(PILOT_CHAINS / BLOCK, work)?.concat();
         let sd: Vec<f64> = (0..=n).map(|t| standard_deviation(slopes.iter().map(|s| s[t]))).collect();
         let mut length = vec![0.0; n + 1];
         for t in 1..=n {
@@ -141,6 +138,7 @@ mod tests {
     use crate::model::Rbm;
     use crate::model::tests::random_rbm;
     use crate::progress::Silent;
+    use crate::progress::tests::StopsOnce;
     use std::sync::atomic::AtomicBool;
 
     #[test]
@@ -180,5 +178,15 @@ mod tests {
         let path = Path::new(&random_rbm(5, 3, 1.0, 301), None).unwrap();
         let stop = AtomicBool::new(true);
         assert!(matches!(Spacing::Adaptive.ladder(&path, 10, 1, &stop), Err(Error::Cancelled)));
+    }
+
+    /// 2 blocks of chains ask at 21 temperatures each; one wish to stop, at any of them, is enough.
+    #[test]
+    fn a_pilot_stops_when_told_once() {
+        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None).unwrap();
+        for n in [0, 1, 20, 40] {
+            let once = StopsOnce::at_question(n);
+            assert!(matches!(Spacing::Adaptive.ladder(&path, 10, 1, &once), Err(Error::Cancelled)), "{n}");
+        }
     }
 }

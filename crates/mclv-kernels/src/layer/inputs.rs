@@ -1,0 +1,62 @@
+//! Inputs and means of one layer given the other.
+
+use super::sums::{Sink, run};
+use super::{Affine, Scratch, States};
+use crate::Isa;
+use crate::arch::{Lanes, Simd};
+use crate::isa::kernels;
+use crate::math::sigmoid;
+use crate::tiles::Tiles;
+
+/// Store the inputs or the means.
+pub(super) struct Store<'a, const MEANS: bool>(pub(super) &'a mut Tiles);
+
+impl<S: Simd, const MEANS: bool> Sink<S> for Store<'_, MEANS> {
+    #[inline(always)]
+    fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, tile: usize, cell: usize) {
+        for (x, to) in x.into_iter().zip(self.0.cells_mut(row, tile, cell, V)) {
+            let y = if MEANS { sigmoid(x) } else { x };
+            y.store(&mut to.0);
+        }
+    }
+}
+
+#[inline(always)]
+fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
+    affine.check(states, out);
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
+    run::<S, _, false>(affine, scratch, &mut Store::<false>(out));
+}
+
+#[inline(always)]
+fn means_generic<S: Simd, const LARGE: bool>(
+    affine: &Affine,
+    states: States<'_>,
+    scratch: &mut Scratch,
+    out: &mut Tiles,
+) {
+    affine.check(states, out);
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
+    run::<S, _, LARGE>(affine, scratch, &mut Store::<true>(out));
+}
+
+/// Means `σ(b + Wᵀx)` of each state; padding columns of `out` become 0.
+///
+/// # Panics
+/// If `out` is not (states × units computed).
+pub fn means(isa: Isa, affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
+    let means = if affine.is_large() { means_large } else { means_small };
+    means(isa, affine, states, scratch, out);
+}
+
+kernels! {
+    /// Inputs `b + Wᵀx` of each state, summed in single precision. Padding columns of `out` become −∞.
+    ///
+    /// # Panics
+    /// If `out` is not (states × units computed).
+    pub fn inputs(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = inputs_generic;
+
+    fn means_small(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic<false>;
+
+    fn means_large(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic<true>;
+}

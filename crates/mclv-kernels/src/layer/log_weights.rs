@@ -1,0 +1,134 @@
+//! Logarithms of the marginal weights of states, in double precision.
+
+use super::scratch::{List, Scratch};
+use super::{Affine, States};
+use crate::arch::{F64Lanes, Lanes, Simd};
+use crate::isa::kernels;
+use crate::math::softplus;
+use crate::tiles::TILE;
+
+#[inline(always)]
+fn log_weights_generic<S: Simd>(
+    affine: &Affine,
+    bias_in: &[f32],
+    states: States<'_>,
+    scratch: &mut Scratch,
+    out: &mut [f64],
+) {
+    assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
+    assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
+    scratch.list::<S>(states, affine.n_in(), affine.n_out());
+    linear_terms(bias_in, scratch, out);
+    for (t, (width, tile)) in affine.weights.tiles().enumerate() {
+        for offset in 0..width {
+            let bias = &affine.bias[t * TILE + offset].0;
+            let (base, _) = bias.as_chunks::<4>();
+            for (out, list) in out.iter_mut().zip(scratch.rows()) {
+                let mut acc = [S::F64::widen(&base[0]), S::F64::widen(&base[1])];
+                let mut add = |i: usize, x: f32| {
+                    let (row, _) = tile[i * width + offset].0.as_chunks::<4>();
+                    let x = S::F64::splat(f64::from(x));
+                    for (a, w) in acc.iter_mut().zip(row) {
+                        *a = x.mul_add(S::F64::widen(w), *a);
+                    }
+                };
+                match list {
+                    List::Ones(index) => index.iter().for_each(|&i| add(i as usize, 1.0)),
+                    List::Sparse(index, value) => {
+                        index.iter().zip(value).for_each(|(&i, &x)| add(i as usize, x))
+                    }
+                    List::Dense(value) => value.iter().enumerate().for_each(|(i, &x)| add(i, x)),
+                }
+                let mut lanes = [0.0; 4];
+                softplus(acc[0]).add(softplus(acc[1])).store(&mut lanes);
+                *out += (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+            }
+        }
+    }
+}
+
+/// `b_inᵀx` of each listed state.
+#[inline(always)]
+pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
+    let b = |i: u32| f64::from(bias_in[i as usize]);
+    for (out, list) in out.iter_mut().zip(scratch.rows()) {
+        *out = match list {
+            List::Ones(index) => index.iter().map(|&i| b(i)).sum(),
+            List::Sparse(index, value) => index.iter().zip(value).map(|(&i, &x)| b(i) * f64::from(x)).sum(),
+            List::Dense(value) => bias_in.iter().zip(value).map(|(&b, &x)| f64::from(b) * f64::from(x)).sum(),
+        };
+    }
+}
+
+kernels! {
+    /// `b_inᵀx + Σ_j softplus(b_j + (Wᵀx)_j)` of each state, in double precision throughout: the logarithm of
+    /// its marginal weight.
+    ///
+    /// # Panics
+    /// If the sizes do not fit.
+    pub fn log_weights(
+        affine: &Affine,
+        bias_in: &[f32],
+        states: States<'_>,
+        scratch: &mut Scratch,
+        out: &mut [f64],
+    ) = log_weights_generic;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Isa;
+    use crate::layer::quick_log_weights;
+    use crate::testing::{Case, cases, on_every_isa, softplus};
+    use proptest::prelude::*;
+
+    proptest! {
+        #![proptest_config(cases())]
+
+        #[test]
+        fn log_weights_equal_the_naive_sum(
+            n_in in 1usize..=100, n_out in 1usize..=100, many in any::<bool>(), wide in any::<bool>(),
+            seed in any::<u64>(), real in any::<bool>()
+        ) {
+            let n_rows = if many { 40 } else { 3 };
+            let mut case = Case::new(n_in, n_out, n_rows, seed, real);
+            if wide {
+                case.w.iter_mut().step_by(7).for_each(|w| *w *= 30.0);
+            }
+            let bias_in: Vec<f32> = case.w.iter().cycle().skip(3).take(n_in).copied().collect();
+            let packed = case.packed();
+            let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
+            // The sum, and that of all its terms without signs: roundings are as large as what is summed, not as the sum.
+            let naive: Vec<(f64, f64)> = case.x.chunks(n_in).map(|row| {
+                let mut magnitude = 0.0;
+                let mut dot = |w: &mut dyn Iterator<Item = f32>| -> f64 {
+                    let terms = row.iter().zip(w).map(|(&x, w)| f64::from(x) * f64::from(w));
+                    terms.inspect(|x| magnitude += x.abs()).sum()
+                };
+                let linear = dot(&mut bias_in.iter().copied());
+                let soft: f64 = (0..n_out).map(|j| {
+                    let x = f64::from(case.bias[j]) + dot(&mut case.w.iter().skip(j).step_by(n_out).copied());
+                    softplus(x)
+                }).sum();
+                magnitude += case.bias.iter().map(|&b| f64::from(b).abs() + 1.0).sum::<f64>();
+                (linear + soft, magnitude)
+            }).collect();
+            let out = on_every_isa(|isa| {
+                let mut out = vec![f64::NAN; n_rows];
+                log_weights(isa, &case.affine(), &bias_in, states, &mut Scratch::default(), &mut out);
+                out
+            });
+            for (x, (y, magnitude)) in out.iter().zip(&naive) {
+                prop_assert!((x - y).abs() <= 1e-14 * magnitude, "{} {} of {}", x, y, magnitude);
+            }
+            for isa in Isa::available() {
+                let mut quick = vec![f64::NAN; n_rows];
+                quick_log_weights(isa, &case.affine(), &bias_in, states, &mut Scratch::default(), &mut quick);
+                for (x, (y, magnitude)) in quick.iter().zip(&naive) {
+                    prop_assert!((x - y).abs() <= 1e-6 * magnitude, "{} {} of {}", x, y, magnitude);
+                }
+            }
+        }
+    }
+}

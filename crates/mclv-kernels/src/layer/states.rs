@@ -1,0 +1,164 @@
+//! States of one layer: by row, as callers have them, or by unit, as outer products read them.
+
+use super::Scratch;
+use crate::arch::Simd;
+use crate::bits::words_for;
+
+/// Whole states of one layer, row after row.
+#[derive(Clone, Copy, Debug)]
+pub enum States<'a> {
+    /// Packed bits: `words_for(n)` words a row.
+    Bits(&'a [u64]),
+    /// Real values: `n` a row.
+    Reals(&'a [f32]),
+}
+
+impl States<'_> {
+    pub(super) fn n_rows(self, n_units: usize) -> usize {
+        let (len, per_row) = match self {
+            Self::Bits(words) => (words.len(), words_for(n_units)),
+            Self::Reals(values) => (values.len(), n_units),
+        };
+        assert!(per_row > 0 && len.is_multiple_of(per_row), "{len} elements in rows of {per_row}");
+        len / per_row
+    }
+}
+
+/// States by unit instead of by row: for each unit, in which states it is not zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Columns {
+    pub(super) n_rows: usize,
+    n_units: usize,
+    pub(super) kind: ColumnKind,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum ColumnKind {
+    /// Packed, `words_for(n_rows)` words a unit.
+    Bits(Vec<u64>),
+    /// `n_rows` values a unit.
+    Reals(Vec<f32>),
+}
+
+impl Columns {
+    /// Turn states of `n_units` units on their side.
+    ///
+    /// # Panics
+    /// If `states` is not a whole number of rows.
+    pub fn new(n_units: usize, states: States<'_>) -> Self {
+        let n_rows = states.n_rows(n_units);
+        let kind = match states {
+            States::Bits(words) => ColumnKind::Bits(transpose_bits(words, n_rows, n_units)),
+            States::Reals(values) => ColumnKind::Reals(transpose_reals(values, n_rows, n_units)),
+        };
+        Self { n_rows, n_units, kind }
+    }
+
+    /// Number of units.
+    pub fn n_units(&self) -> usize {
+        self.n_units
+    }
+
+    /// Number of states.
+    pub fn n_rows(&self) -> usize {
+        self.n_rows
+    }
+
+    /// The values, unit after unit, to be sent elsewhere.
+    pub fn values(&self) -> States<'_> {
+        match &self.kind {
+            ColumnKind::Bits(words) => States::Bits(words),
+            ColumnKind::Reals(values) => States::Reals(values),
+        }
+    }
+
+    /// What [`values`](Self::values) gave.
+    ///
+    /// # Panics
+    /// If there are not as many.
+    pub fn from_values(n_rows: usize, n_units: usize, values: States<'_>) -> Self {
+        let (expected, got, kind) = match values {
+            States::Bits(words) => (n_units * words_for(n_rows), words.len(), ColumnKind::Bits(words.into())),
+            States::Reals(values) => (n_units * n_rows, values.len(), ColumnKind::Reals(values.into())),
+        };
+        assert_eq!(expected, got, "values of {n_rows} states of {n_units} units");
+        Self { n_rows, n_units, kind }
+    }
+
+    /// List the states of each unit of a range.
+    #[inline(always)]
+    pub(super) fn list<S: Simd>(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {
+        assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
+        match &self.kind {
+            ColumnKind::Bits(words) => {
+                let per_unit = words_for(self.n_rows);
+                let words = &words[units.start * per_unit..units.end * per_unit];
+                scratch.list::<S>(States::Bits(words), self.n_rows, n_out);
+            }
+            ColumnKind::Reals(values) => {
+                let values = &values[units.start * self.n_rows..units.end * self.n_rows];
+                scratch.list::<S>(States::Reals(values), self.n_rows, n_out);
+            }
+        }
+    }
+}
+
+/// Row-major to column-major, in blocks that stay in cache.
+fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
+    const BLOCK: usize = 16;
+    let mut out = vec![0.0; values.len()];
+    for first_row in (0..n_rows).step_by(BLOCK) {
+        let rows = first_row..n_rows.min(first_row + BLOCK);
+        for first_column in (0..n_columns).step_by(BLOCK) {
+            for c in first_column..n_columns.min(first_column + BLOCK) {
+                for r in rows.clone() {
+                    out[c * n_rows + r] = values[r * n_columns + c];
+                }
+            }
+        }
+    }
+    out
+}
+
+/// `n_rows` packed rows of `n_bits` bits to `n_bits` packed rows of `n_rows` bits.
+fn transpose_bits(words: &[u64], n_rows: usize, n_bits: usize) -> Vec<u64> {
+    let (per_row, per_column) = (words_for(n_bits), words_for(n_rows));
+    let mut columns = vec![0; n_bits * per_column];
+    for row_block in 0..per_column {
+        let rows = row_block * 64..n_rows.min(row_block * 64 + 64);
+        for word in 0..per_row {
+            let mut block = [0; 64];
+            for (b, r) in block.iter_mut().zip(rows.clone()) {
+                *b = words[r * per_row + word];
+            }
+            transpose_64(&mut block);
+            for (b, i) in block.iter().zip(word * 64..n_bits) {
+                columns[i * per_column + row_block] = *b;
+            }
+        }
+    }
+    columns
+}
+
+/// Transpose 64 × 64 bits in place by swapping ever smaller off-diagonal blocks.
+fn transpose_64(block: &mut [u64; 64]) {
+    swap_blocks::<32>(block, 0x0000_0000_ffff_ffff);
+    swap_blocks::<16>(block, 0x0000_ffff_0000_ffff);
+    swap_blocks::<8>(block, 0x00ff_00ff_00ff_00ff);
+    swap_blocks::<4>(block, 0x0f0f_0f0f_0f0f_0f0f);
+    swap_blocks::<2>(block, 0x3333_3333_3333_3333);
+    swap_blocks::<1>(block, 0x5555_5555_5555_5555);
+}
+
+/// Swap the off-diagonal quarters of all blocks of `2·HALF` on the diagonal. Plain loops over halves: they become vectors.
+#[inline(always)]
+fn swap_blocks<const HALF: usize>(block: &mut [u64; 64], mask: u64) {
+    for pair in block.chunks_exact_mut(2 * HALF) {
+        let (above, below) = pair.split_at_mut(HALF);
+        for (a, b) in above.iter_mut().zip(below) {
+            let swap = (*a >> HALF ^ *b) & mask;
+            *a ^= swap << HALF;
+            *b ^= swap;
+        }
+    }
+}

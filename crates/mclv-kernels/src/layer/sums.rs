@@ -1,0 +1,246 @@
+//! Add up the rows of a matrix that states list, tile by tile, and hand the sums to a [`Sink`].
+
+use super::Affine;
+use super::scratch::{List, ListKind, Scratch};
+use crate::arch::{Lanes, Simd};
+use crate::tiles::{CELL, Cell, TILE};
+
+/// What becomes of the inputs of a layer.
+pub(super) trait Sink<S: Simd> {
+    /// A tile of `width` cells is about to begin.
+    #[inline(always)]
+    fn begin(&mut self, _tile: usize, _width: usize) {}
+
+    /// Take the inputs of `8·V` units of state `row`, from cell `cell` of tile `tile` on.
+    fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, tile: usize, cell: usize);
+}
+
+/// Feed `sink` with `bias + Σ weights` of every listed state, tile by tile.
+#[inline(always)]
+pub(super) fn run<S: Simd, K: Sink<S>, const LARGE: bool>(
+    affine: &Affine,
+    scratch: &mut Scratch,
+    sink: &mut K,
+) {
+    for (t, tile) in affine.weights.tiles().enumerate() {
+        run_tile::<S, K, LARGE>(Some(&affine.bias[t * TILE..][..tile.0]), t, tile, scratch, sink);
+    }
+}
+
+/// One tile, covered by pieces of 8, 4, 2 and 1 cells.
+#[inline(always)]
+pub(super) fn run_tile<S: Simd, K: Sink<S>, const LARGE: bool>(
+    bias: Option<&[Cell]>,
+    t: usize,
+    (width, tile): (usize, &[Cell]),
+    scratch: &mut Scratch,
+    sink: &mut K,
+) {
+    sink.begin(t, width);
+    if scratch.kind == ListKind::Dense {
+        return dense_tile::<S, K>(bias, t, (width, tile), scratch, sink);
+    }
+    let mut offset = 0;
+    while offset < width {
+        offset += match width - offset {
+            8.. => piece::<S, K, 8, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            4.. => piece::<S, K, 4, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            2.. => piece::<S, K, 2, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            _ => piece::<S, K, 1, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+        };
+    }
+}
+
+/// One tile of dense states: four rows at a time, so that each weight that is read serves four sums.
+#[inline(always)]
+fn dense_tile<S: Simd, K: Sink<S>>(
+    bias: Option<&[Cell]>,
+    t: usize,
+    (width, tile): (usize, &[Cell]),
+    scratch: &Scratch,
+    sink: &mut K,
+) {
+    const ROWS: usize = 4;
+    let n_units = scratch.ends.first().copied().unwrap_or(0);
+    let mut offset = 0;
+    while offset < width {
+        let v = if width - offset >= 2 { 2 } else { 1 };
+        for (group, rows) in scratch.value.chunks(ROWS * n_units.max(1)).enumerate() {
+            let first = ROWS * group;
+            match (v, rows.len() == ROWS * n_units) {
+                (2, true) => dense_rows::<S, K, 2, ROWS>(bias, tile, [t, width, offset], rows, first, sink),
+                (_, true) => dense_rows::<S, K, 1, ROWS>(bias, tile, [t, width, offset], rows, first, sink),
+                (2, false) => {
+                    for (r, row) in (first..).zip(rows.chunks_exact(n_units)) {
+                        dense_rows::<S, K, 2, 1>(bias, tile, [t, width, offset], row, r, sink);
+                    }
+                }
+                (_, false) => {
+                    for (r, row) in (first..).zip(rows.chunks_exact(n_units)) {
+                        dense_rows::<S, K, 1, 1>(bias, tile, [t, width, offset], row, r, sink);
+                    }
+                }
+            }
+        }
+        offset += v;
+    }
+}
+
+#[inline(always)]
+fn dense_rows<S: Simd, K: Sink<S>, const V: usize, const R: usize>(
+    bias: Option<&[Cell]>,
+    tile: &[Cell],
+    [t, width, offset]: [usize; 3],
+    rows: &[f32],
+    first: usize,
+    sink: &mut K,
+) {
+    let n_units = rows.len() / R;
+    let mut acc = [base::<S, V>(bias, offset); R];
+    for (i, weights) in tile.chunks_exact(width).enumerate().take(n_units) {
+        let weights: &[Cell; V] = weights[offset..].first_chunk().expect("a row of the tile");
+        let w = weights.each_ref().map(|cell| S::F32::load(&cell.0));
+        for (r, acc) in acc.iter_mut().enumerate() {
+            let x = S::F32::splat(rows[r * n_units + i]);
+            for (a, w) in acc.iter_mut().zip(w) {
+                *a = x.mul_add(w, *a);
+            }
+        }
+    }
+    for (r, acc) in (first..).zip(acc) {
+        sink.put(acc, r, t, offset);
+    }
+}
+
+/// What sums begin with.
+#[inline(always)]
+pub(super) fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize) -> [S::F32; V] {
+    let mut base = [S::F32::splat(0.0); V];
+    if let Some(bias) = bias {
+        for (b, cell) in base.iter_mut().zip(&bias[offset..]) {
+            *b = S::F32::load(&cell.0);
+        }
+    }
+    base
+}
+
+/// Bytes of weights that stay in the first-level cache beside all else.
+const NEAR: usize = 16 << 10;
+
+/// Bytes of a tile from which on it is worth while to go part by part.
+pub(super) const FAR: usize = 64 << 10;
+
+#[inline(always)]
+pub(super) fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(
+    bias: Option<&[Cell]>,
+    tile: &[Cell],
+    [t, width, offset]: [usize; 3],
+    scratch: &mut Scratch,
+    sink: &mut K,
+) -> usize {
+    let base = base::<S, V>(bias, offset);
+    if LARGE && scratch.kind == ListKind::Ones {
+        blocked_piece::<S, K, V>(base, tile, [t, width, offset], scratch, sink);
+    } else {
+        for (row, list) in scratch.rows().enumerate() {
+            sink.put(gather::<S, V>(base, tile, width, offset, list), row, t, offset);
+        }
+    }
+    V
+}
+
+/// A tile too large for the first-level cache, part by part, some states at a time: the same sums in the same order.
+#[inline(always)]
+fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
+    base: [S::F32; V],
+    tile: &[Cell],
+    [t, width, offset]: [usize; 3],
+    scratch: &mut Scratch,
+    sink: &mut K,
+) {
+    const ROWS: usize = 32;
+    let Scratch { ends, index, n_words, partial, .. } = scratch;
+    let words_per_part = (NEAR / (64 * width * size_of::<Cell>())).max(1);
+    partial.resize(ROWS * V, Cell([0.0; CELL]));
+    let (sums, _) = partial.as_chunks_mut::<V>();
+    for (chunk, row_ends) in ends.chunks(ROWS * *n_words).enumerate() {
+        let first_row = chunk * ROWS;
+        for first_word in (0..*n_words).step_by(words_per_part) {
+            let last_word = (first_word + words_per_part).min(*n_words) - 1;
+            for (r, sums) in sums.iter_mut().enumerate().take(row_ends.len() / *n_words) {
+                let at = (first_row + r) * *n_words;
+                let from = if at + first_word == 0 { 0 } else { ends[at + first_word - 1] };
+                let list = List::Ones(&index[from..ends[at + last_word]]);
+                let mut acc = base;
+                if first_word > 0 {
+                    acc.iter_mut().zip(&*sums).for_each(|(acc, sum)| *acc = S::F32::load(&sum.0));
+                }
+                acc = gather::<S, V>(acc, tile, width, offset, list);
+                if last_word + 1 == *n_words {
+                    sink.put(acc, first_row + r, t, offset);
+                } else {
+                    acc.into_iter().zip(sums).for_each(|(acc, sum)| acc.store(&mut sum.0));
+                }
+            }
+        }
+    }
+}
+
+/// Add up to `acc` the parts of the listed rows that begin at cell `offset` of a tile `width` cells wide.
+#[inline(always)]
+fn gather<S: Simd, const V: usize>(
+    acc: [S::F32; V],
+    tile: &[Cell],
+    width: usize,
+    offset: usize,
+    list: List<'_>,
+) -> [S::F32; V] {
+    if width == V {
+        // The rule: rows are then whole chunks, with one bounds check each.
+        let (rows, _) = tile.as_chunks::<V>();
+        gather_rows::<S, V>(acc, |i| &rows[i], list)
+    } else {
+        gather_rows::<S, V>(
+            acc,
+            |i| tile[i * width + offset..].first_chunk().expect("a row of the tile"),
+            list,
+        )
+    }
+}
+
+#[inline(always)]
+fn gather_rows<'a, S: Simd, const V: usize>(
+    mut acc: [S::F32; V],
+    row: impl Fn(usize) -> &'a [Cell; V],
+    list: List<'_>,
+) -> [S::F32; V] {
+    match list {
+        List::Ones(index) => {
+            for &i in index {
+                for (a, cell) in acc.iter_mut().zip(row(i as usize)) {
+                    *a = a.add(S::F32::load(&cell.0));
+                }
+            }
+        }
+        List::Sparse(index, value) => {
+            for (&i, &x) in index.iter().zip(value) {
+                acc = add_row::<S, V>(acc, x, row(i as usize));
+            }
+        }
+        List::Dense(value) => {
+            for (i, &x) in value.iter().enumerate() {
+                acc = add_row::<S, V>(acc, x, row(i));
+            }
+        }
+    }
+    acc
+}
+
+#[inline(always)]
+fn add_row<S: Simd, const V: usize>(mut acc: [S::F32; V], x: f32, row: &[Cell; V]) -> [S::F32; V] {
+    let x = S::F32::splat(x);
+    for (a, cell) in acc.iter_mut().zip(row) {
+        *a = x.mul_add(S::F32::load(&cell.0), *a);
+    }
+    acc
+}

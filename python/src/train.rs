@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::work::{self, Line};
 use mclv::data::{Dataset, Rows};
 use mclv::progress::Progress;
-use mclv::train::{Feed, Fit, Listener, Metrics, Outcome, TrainSettings, Warning};
+use mclv::train::{Feed, Listener, Outcome, Session, TrainSettings, Trained, Training};
 use mclv::{Error, ModelFile, Provenance};
 use numpy::PyReadonlyArray1;
 use pyo3::prelude::*;
@@ -24,52 +24,27 @@ pub(crate) fn best_settings(py: Python<'_>, n_hidden: usize) -> PyResult<Bound<'
     Ok(pythonize(py, &TrainSettings::best(n_hidden))?)
 }
 
-/// Passes on the wish to stop and how far training has come; keeps the warnings.
-struct Ear<'a> {
-    line: &'a Line,
-    warnings: Mutex<Vec<String>>,
-}
+/// Passes on the wish to stop and how far training has come.
+struct Ear<'a>(&'a Line);
 
 impl Progress for Ear<'_> {
     fn report(&self, done: u64, total: u64) {
-        self.line.report(done, total);
+        self.0.report(done, total);
     }
 
     fn cancelled(&self) -> bool {
-        self.line.cancelled()
+        self.0.cancelled()
     }
 }
 
-impl Listener for Ear<'_> {
-    fn epoch(&self, _metrics: &Metrics) {}
+impl Listener for Ear<'_> {}
 
-    fn warning(&self, warning: &Warning) {
-        let mut warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        warnings.push(warning.to_string());
-    }
-}
-
-/// What training came to.
-struct Trained {
-    fit: Fit,
-    outcome: Outcome,
-    warnings: Vec<String>,
-}
-
-fn go(
-    settings: TrainSettings,
-    (train, weights, validation): (Rows, Option<Vec<f32>>, Option<Rows>),
-    watch: bool,
-    on_epoch: Option<&Py<PyAny>>,
-    line: &Line,
-) -> mclv::Result<Trained> {
-    let mut fit = Fit::new(settings, train, weights, validation, watch)?;
-    let ear = Ear { line, warnings: Mutex::default() };
+fn go(mut session: Session<'_>, on_epoch: Option<&Py<PyAny>>, line: &Line) -> mclv::Result<Trained> {
     let outcome = loop {
-        let outcome = fit.epoch(&ear)?;
+        let outcome = session.epoch()?;
         let was_made = !matches!(outcome, Some(Outcome::Interrupted { .. } | Outcome::Diverged(_)));
-        if let (Some(listener), Some(metrics), true) = (on_epoch, fit.history().last(), was_made) {
-            let (metrics, model) = (metrics.clone(), Model::new(ModelFile::new(fit.rbm().clone())));
+        if let (Some(listener), Some(metrics), true) = (on_epoch, session.history().last(), was_made) {
+            let (metrics, model) = (metrics.clone(), Model::new(ModelFile::new(session.rbm().clone())));
             let listener = Python::attach(|py| listener.clone_ref(py));
             line.call(move |py| listener.call1(py, (pythonize(py, &metrics)?, model))?.is_truthy(py));
         }
@@ -77,8 +52,17 @@ fn go(
             break outcome;
         }
     };
-    let warnings = ear.warnings.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(Trained { fit, outcome, warnings })
+    Ok(session.into_trained(outcome))
+}
+
+/// What the guards said, in order.
+fn warnings_of(trained: &Trained) -> Vec<String> {
+    let mut warnings: Vec<String> =
+        trained.history.iter().flat_map(|metrics| &metrics.warnings).map(ToString::to_string).collect();
+    if let Outcome::Diverged(warning) = &trained.outcome {
+        warnings.push(warning.to_string());
+    }
+    warnings
 }
 
 /// Train. Of the listeners, `on_epoch(metrics, model)` is called after each epoch and stops by a true value;
@@ -98,42 +82,50 @@ pub(crate) fn train<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = settings_from(settings)?;
     let (on_epoch, on_progress) = listeners;
-    let weights = weights.map(|w| w.as_array().iter().copied().collect());
+    let weights: Option<Vec<f32>> = weights.map(|w| w.as_array().iter().copied().collect());
     let (train, validation) = (Arc::clone(&rows.rows), validation.map(|v| Arc::clone(&v.rows)));
     let done = work::run(py, n_threads, on_progress, |line| {
-        let parts = (Rows::clone(&train), weights, validation.map(|v| Rows::clone(&v)));
-        let trained = go(settings, parts, watch, on_epoch.as_ref(), line)?;
+        let mut ear = Ear(line);
+        let mut training = Training::new(settings).weights(weights.as_deref());
+        if let Some(validation) = &validation {
+            training = training.validation(validation);
+        }
+        if !watch {
+            training = training.unwatched();
+        }
+        let session = training.observe(&mut ear).begin(&train)?;
+        let trained = go(session, on_epoch.as_ref(), line)?;
         let provenance = describe.then(|| Dataset::from_rows("memory", Rows::clone(&train)).provenance);
         mclv::Result::Ok((trained, provenance))
     })?;
-    let (Trained { fit, outcome, warnings }, data) = match (done.value, &done.raised) {
+    let (trained, data) = match (done.value, &done.raised) {
         (Ok(trained), _) => trained,
         // Nothing was made before the stop.
         (Err(Error::Cancelled), Some(error)) => return Err(error.clone_ref(py)),
         (Err(error), _) => return Err(exception(error)),
     };
-    let settings = serde_json::json!({ "command": "mclv.train (Python)", "train": fit.settings() });
-    let last = fit.history().last();
+    let settings = serde_json::json!({ "command": "mclv.train (Python)", "train": trained.settings });
+    let last = trained.history.last();
     let history = serde_json::json!({ "epoch": last.map(|m| m.epoch),
         "train_log_likelihood": last.and_then(|m| m.train_log_likelihood),
         "validation_log_likelihood": last.and_then(|m| m.validation_log_likelihood) });
     let provenance =
-        Provenance { settings, seed: Some(fit.settings().seed), data, history, ..Provenance::default() };
+        Provenance { settings, seed: Some(trained.settings.seed), data, history, ..Provenance::default() };
     let model = |rbm: &mclv::Rbm| Model::new(ModelFile { rbm: rbm.clone(), provenance: provenance.clone() });
-    let (outcome, best) = match outcome {
-        Outcome::Finished { early: true, best, .. } => ("stopped early", best),
-        Outcome::Finished { best, .. } => ("finished", best),
+    let (outcome, best) = match &trained.outcome {
+        Outcome::Finished { early: true, best, .. } => ("stopped early", *best),
+        Outcome::Finished { best, .. } => ("finished", *best),
         Outcome::Diverged(_) => ("diverged", None),
         Outcome::Interrupted { .. } => ("interrupted", None),
     };
     let result = PyDict::new(py);
-    result.set_item("model", model(fit.rbm()))?;
-    result.set_item("best_model", fit.best().map(model))?;
+    result.set_item("model", model(&trained.model))?;
+    result.set_item("best_model", trained.best.as_ref().map(model))?;
     result.set_item("best_epoch", best.map(|(epoch, _)| epoch))?;
-    result.set_item("history", pythonize(py, fit.history())?)?;
-    result.set_item("settings", pythonize(py, fit.settings())?)?;
+    result.set_item("history", pythonize(py, &trained.history)?)?;
+    result.set_item("settings", pythonize(py, &trained.settings)?)?;
     result.set_item("outcome", outcome)?;
-    result.set_item("warnings", warnings)?;
+    result.set_item("warnings", warnings_of(&trained))?;
     result.set_item("raised", done.raised.map(|error| error.into_value(py)))?;
     Ok(result)
 }

@@ -7,7 +7,7 @@
 use mclv::data::{self, Binarize, DataSpec, Rows, Split};
 use mclv::gradient::{Gradient, Lvs, Starts, VisibleChain};
 use mclv::progress::Silent;
-use mclv::train::{TrainSettings, Trainer};
+use mclv::train::{TrainSettings, Training};
 use mclv_benches::{best_seconds, machine};
 use mclv_kernels::Isa;
 use mclv_kernels::bits::BitRows;
@@ -56,10 +56,10 @@ fn main() {
 }
 
 fn epochs(rows: &Rows, settings: TrainSettings, n: usize) -> Vec<f64> {
-    let mut trainer = Trainer::new(settings, rows, None).expect("settings");
+    let mut session = Training::new(settings).unwatched().begin(rows).expect("settings");
     let epoch = |_| {
         let begun = Instant::now();
-        trainer.epoch(rows, &Silent).expect("an epoch");
+        session.epoch().expect("an epoch");
         begun.elapsed().as_secs_f64()
     };
     (0..n).map(epoch).collect()

@@ -2,14 +2,16 @@
 
 use mclv::bits::BitRows;
 use mclv::data::{Dataset, RealRows, Rows};
-use mclv::train::Metrics;
+use mclv::train::{Metrics, RunFolder};
 use mclv::{Rbm, Result, picture};
-use mclv_report::tensorboard::{EventWriter, Value};
+use mclv_report::tensorboard::{EventWriter, Histogram, Value};
 use std::path::Path;
 use std::sync::Mutex;
 
 /// Chains shown at most.
 const MOST: usize = 64;
+/// Buckets of a histogram.
+const N_BUCKETS: usize = 30;
 
 /// The event file of a run.
 pub(crate) struct Events {
@@ -19,7 +21,8 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn create(folder: &Path, data: &Dataset) -> Result<Self> {
-        Ok(Self { writer: Mutex::new(EventWriter::create(folder)?), shape: data.image_shape })
+        let writer = EventWriter::create(RunFolder::new(folder).events())?;
+        Ok(Self { writer: Mutex::new(writer), shape: data.image_shape })
     }
 
     /// The numbers of an epoch.
@@ -40,7 +43,7 @@ impl Events {
         if let Some(t) = &m.tours {
             values.extend([
                 ("tours/completion", Some(t.completion())),
-                ("tours/own_start", Some(t.n_completed_at_own_start as f64 / t.n_completed as f64)),
+                ("tours/own_start", Some(t.own_start())),
                 ("tours/mean_length", Some(t.mean_length())),
                 ("tours/set_size", Some(t.set_size as f64)),
                 ("tours/log_z_s", Some(t.log_z_s)),
@@ -55,13 +58,13 @@ impl Events {
 
     /// How parameters are spread; pictures of filters and chains.
     pub(crate) fn evaluated(&self, m: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
-        let weights = rbm.weights();
+        let spread = [&rbm.weights(), rbm.visible_bias(), rbm.hidden_bias()].map(histogram);
         self.write(
             m.epoch,
             &[
-                ("parameters/weights", Value::Histogram(&weights)),
-                ("parameters/visible_bias", Value::Histogram(rbm.visible_bias())),
-                ("parameters/hidden_bias", Value::Histogram(rbm.hidden_bias())),
+                ("parameters/weights", Value::Histogram(&spread[0])),
+                ("parameters/visible_bias", Value::Histogram(&spread[1])),
+                ("parameters/hidden_bias", Value::Histogram(&spread[2])),
             ],
         );
         if let Some(shape) = self.shape {
@@ -104,5 +107,41 @@ impl Events {
     fn write(&self, step: usize, values: &[(&str, Value<'_>)]) {
         let Ok(mut writer) = self.writer.lock() else { return };
         writer.write(step, values).unwrap_or_else(|e| tracing::warn!("TensorBoard: {e}"));
+    }
+}
+
+/// How the finite ones of the values are spread, over buckets of equal width.
+fn histogram(values: &[f32]) -> Histogram {
+    let finite = || values.iter().map(|&x| f64::from(x)).filter(|x| x.is_finite());
+    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+    if low > high {
+        return Histogram::default();
+    }
+    let width = ((high - low) / N_BUCKETS as f64).max(1e-12);
+    let mut counts = [0.0; N_BUCKETS];
+    finite().for_each(|x| counts[(((x - low) / width) as usize).min(N_BUCKETS - 1)] += 1.0);
+    let right_ends = (1..=N_BUCKETS).map(|k| low + k as f64 * width);
+    Histogram {
+        low,
+        high,
+        sum: finite().sum(),
+        sum_of_squares: finite().map(|x| x * x).sum(),
+        buckets: right_ends.zip(counts).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_value_is_in_a_bucket() {
+        let Histogram { low, high, sum, sum_of_squares, buckets } =
+            histogram(&[0.0, 1.0, 1.0, 3.0, f32::NAN]);
+        let counts: Vec<f64> = buckets.iter().map(|b| b.1).collect();
+        assert_eq!((counts[0], counts[9] + counts[10], counts[29]), (1.0, 2.0, 1.0));
+        assert_eq!((low, high, sum, sum_of_squares), (0.0, 3.0, 5.0, 11.0));
+        assert_eq!(buckets[29].0, 3.0);
+        assert_eq!(histogram(&[]), Histogram::default());
     }
 }

@@ -4,20 +4,20 @@
 //! server listens on the loopback address only and answers only to its own name, so that no page from elsewhere can read it
 //! through a browser.
 
+use crate::view::{self, View};
 use anyhow::Context;
 use mclv::progress::Silent;
+use mclv::train::RunFolder;
 use mclv_report::page::Page;
-use mclv_report::run::{ModelView, RunFolder, single_run};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const DEFAULT_PORT: u16 = 8377;
-const CHECKPOINT: &str = "checkpoints/latest.safetensors";
 /// Requests answered at a time, their longest head, and how long one may take to come.
 const MOST_AT_A_TIME: usize = 8;
 const LONGEST_HEAD: u64 = 8192;
@@ -31,7 +31,7 @@ pub(crate) struct Server {
 }
 
 struct Shared {
-    folder: PathBuf,
+    folder: RunFolder,
     port: u16,
     ended: AtomicBool,
     stop: AtomicBool,
@@ -47,7 +47,7 @@ struct Made {
     version: String,
     page: Option<Page>,
     /// The pictures, and when the checkpoint that they show was written.
-    view: Option<(u128, ModelView)>,
+    view: Option<(u128, View)>,
 }
 
 impl Server {
@@ -62,7 +62,7 @@ impl Server {
         listener.set_nonblocking(true)?;
         let port = listener.local_addr()?.port();
         let shared = Arc::new(Shared {
-            folder: folder.into(),
+            folder: RunFolder::new(folder),
             port,
             ended: AtomicBool::new(false),
             stop: AtomicBool::new(false),
@@ -185,13 +185,13 @@ impl Shared {
         let mut made = self.made.lock().ok()?;
         let version = self.version();
         if made.page.is_none() || made.version != version {
-            let run = RunFolder::read(&self.folder).ok()?;
-            let checkpoint = self.written(CHECKPOINT).1;
+            let run = self.folder.read().ok()?;
+            let checkpoint = written(&self.folder.checkpoint()).1;
             if made.view.as_ref().is_none_or(|(then, _)| *then != checkpoint) {
                 // Tours are left to the report of the end: they would take time from training.
-                made.view = Some((checkpoint, ModelView::new(&run, false, &Silent).ok()?));
+                made.view = Some((checkpoint, View::new(&run, false, &Silent).ok()?));
             }
-            made.page = made.view.as_ref().map(|(_, view)| single_run(&run, view));
+            made.page = made.view.as_ref().map(|(_, view)| view::page(&run, view));
             made.version = version;
         }
         Some((made.version.clone(), made.page.clone()?))
@@ -200,15 +200,16 @@ impl Shared {
     /// Changes when something was written.
     fn version(&self) -> String {
         let ended = self.ended.load(Ordering::Relaxed);
-        format!("{}-{}-{ended}", self.written("metrics.jsonl").0, self.written(CHECKPOINT).1)
+        let (metrics, checkpoint) = (self.folder.metrics(), self.folder.checkpoint());
+        format!("{}-{}-{ended}", written(&metrics).0, written(&checkpoint).1)
     }
+}
 
-    /// Size of a file and when it was written, in milliseconds; zeros if it is not there.
-    fn written(&self, name: &str) -> (u64, u128) {
-        let Ok(metadata) = std::fs::metadata(self.folder.join(name)) else { return (0, 0) };
-        let time = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
-        (metadata.len(), time.unwrap_or_default().as_millis())
-    }
+/// Size of a file and when it was written, in milliseconds; zeros if it is not there.
+fn written(path: &Path) -> (u64, u128) {
+    let Ok(metadata) = std::fs::metadata(path) else { return (0, 0) };
+    let time = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());
+    (metadata.len(), time.unwrap_or_default().as_millis())
 }
 
 #[cfg(test)]
@@ -217,7 +218,7 @@ mod tests {
 
     fn shared() -> Shared {
         Shared {
-            folder: "no-such-folder".into(),
+            folder: RunFolder::new("no-such-folder"),
             port: 5000,
             ended: AtomicBool::new(false),
             stop: AtomicBool::new(false),

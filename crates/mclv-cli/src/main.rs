@@ -11,6 +11,7 @@ mod plot;
 mod ranks;
 mod sparkline;
 mod terminal_picture;
+mod view;
 mod watch;
 
 use clap::Parser;

@@ -81,10 +81,31 @@ impl Tiles {
         }
     }
 
+    /// Take another number of rows, whose elements are then arbitrary. Memory is reused.
+    pub fn set_n_rows(&mut self, n_rows: usize) {
+        self.n_rows = n_rows;
+        self.cells.resize(n_rows * self.n_columns.div_ceil(CELL), Cell([0.0; CELL]));
+    }
+
     /// The matrix, row-major.
     pub fn to_rows(&self) -> Vec<f32> {
+        let mut values = Vec::new();
+        self.write_rows(&mut values);
+        values
+    }
+
+    /// Replace `values` by the matrix, row-major.
+    pub fn write_rows(&self, values: &mut Vec<f32>) {
+        values.clear();
+        self.append_rows(values);
+    }
+
+    /// Append the matrix, row-major, to `values`.
+    pub fn append_rows(&self, values: &mut Vec<f32>) {
         let n = self.n_columns;
-        let mut values = vec![0.0; self.n_rows * n];
+        let from = values.len();
+        values.resize(from + self.n_rows * n, 0.0);
+        let values = &mut values[from..];
         for (t, (width, cells)) in self.tiles().enumerate() {
             let first = t * TILE * CELL;
             let n_here = (width * CELL).min(n - first);
@@ -95,7 +116,6 @@ impl Tiles {
                 }
             }
         }
-        values
     }
 
     /// The elements of one row.

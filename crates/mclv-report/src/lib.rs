@@ -1,4 +1,6 @@
 //! Show what `mclv` computes: figures for papers, self-contained pages for people, event files for TensorBoard.
+//!
+//! Everything that is shown is given: this crate lays out and computes no results.
 #![forbid(unsafe_code)]
 
 pub mod figure;

@@ -5,8 +5,8 @@ use crate::page::{Block, Cell, Column, Level, Table, Verdict};
 use mclv::human_seconds;
 use mclv::partition::{Agreement, Guarantee, LogZ};
 
-/// The table, what to know of the estimates, and whether they agree.
-pub fn blocks(estimates: &[LogZ]) -> Vec<Block> {
+/// The table, what to know of the estimates, and whether they agree if there are several. Nothing without estimates.
+pub fn blocks(estimates: &[LogZ], agreement: Option<&Agreement>) -> Vec<Block> {
     let header = vec![
         Column::text("method"),
         Column::number("log Z (nats)"),
@@ -19,30 +19,26 @@ pub fn blocks(estimates: &[LogZ]) -> Vec<Block> {
         Column::number("time"),
     ];
     let rows = estimates.iter().map(row).collect();
-    let mut verdicts: Vec<Verdict> = Vec::new();
-    if estimates.len() > 1 {
-        verdicts.push(Verdict::new(Level::Note, Agreement::new(estimates).to_string().replace('\n', " ")));
-    }
+    let agreement =
+        agreement.map(|agreement| Verdict::new(Level::Note, agreement.to_string().replace('\n', " ")));
     let note = |z: &LogZ, note: &String| Verdict::new(Level::Note, format!("{}: {note}", z.method));
-    verdicts.extend(estimates.iter().flat_map(|z| z.notes.iter().map(move |n| note(z, n))));
-    vec![Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }), Block::Verdicts(verdicts)]
+    let notes = estimates.iter().flat_map(|z| z.notes.iter().map(move |n| note(z, n)));
+    vec![
+        Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
+        Block::Verdicts(agreement.into_iter().chain(notes).collect()),
+    ]
 }
 
 /// The estimates beside each other, with their intervals.
 pub fn figure(estimates: &[LogZ]) -> Figure {
     let point = |(k, z): (usize, &LogZ)| {
-        let (low, high) = limits(z);
+        let (low, high) = z.limits();
         Point::between(k as f64, z.value, low, high)
     };
     Figure::new("log Z by method")
         .x(Axis::named("", estimates.iter().map(|z| z.method.clone())))
         .y(Axis::linear("log Z (nats)"))
         .with(Series::points("", estimates.iter().enumerate().map(point)))
-}
-
-/// The 95 % interval, or what the standard error makes of one.
-pub(crate) fn limits(z: &LogZ) -> (f64, f64) {
-    z.interval.unwrap_or((z.value - 1.96 * z.std_err, z.value + 1.96 * z.std_err))
 }
 
 fn row(z: &LogZ) -> Vec<Cell> {

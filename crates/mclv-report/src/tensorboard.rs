@@ -20,7 +20,7 @@ pub enum Value<'a> {
     /// A number.
     Scalar(f64),
     /// How numbers are spread.
-    Histogram(&'a [f32]),
+    Histogram(&'a Histogram),
     /// The bytes of a grey PNG, its height and width.
     Image {
         /// The PNG.
@@ -28,6 +28,21 @@ pub enum Value<'a> {
         /// Height and width.
         shape: (usize, usize),
     },
+}
+
+/// How numbers are spread. Without buckets there are no numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Histogram {
+    /// The smallest number.
+    pub low: f64,
+    /// The largest number.
+    pub high: f64,
+    /// The sum of the numbers.
+    pub sum: f64,
+    /// The sum of their squares.
+    pub sum_of_squares: f64,
+    /// The right end of each bucket, and how many numbers are in it.
+    pub buckets: Vec<(f64, f64)>,
 }
 
 impl EventWriter {
@@ -64,7 +79,7 @@ impl EventWriter {
                     image.integer(1, shape.0 as u64).integer(2, shape.1 as u64).integer(3, 1).bytes(4, png);
                     message.bytes(4, &image.0)
                 }
-                Value::Histogram(values) => message.bytes(5, &histogram(values).0),
+                Value::Histogram(histogram) => message.bytes(5, &encoded(histogram).0),
             };
             summary.bytes(1, &message.0);
         }
@@ -88,23 +103,18 @@ fn wall_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// Thirty buckets of equal width.
-fn histogram(values: &[f32]) -> Message {
-    const N: usize = 30;
-    let finite = || values.iter().map(|&x| f64::from(x)).filter(|x| x.is_finite());
-    let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));
+/// The protocol buffer `HistogramProto`; empty for a histogram of no numbers.
+fn encoded(histogram: &Histogram) -> Message {
     let mut message = Message::default();
-    if low > high {
+    let Histogram { low, high, sum, sum_of_squares, buckets } = histogram;
+    if buckets.is_empty() {
         return message;
     }
-    let width = ((high - low) / N as f64).max(1e-12);
-    let mut counts = [0.0; N];
-    finite().for_each(|x| counts[(((x - low) / width) as usize).min(N - 1)] += 1.0);
     let packed = |xs: &mut dyn Iterator<Item = f64>| xs.flat_map(f64::to_le_bytes).collect::<Vec<u8>>();
-    message.double(1, low).double(2, high).double(3, counts.iter().sum());
-    message.double(4, finite().sum()).double(5, finite().map(|x| x * x).sum());
-    message.bytes(6, &packed(&mut (1..=N).map(|k| low + k as f64 * width)));
-    message.bytes(7, &packed(&mut counts.into_iter()));
+    message.double(1, *low).double(2, *high).double(3, buckets.iter().map(|b| b.1).sum());
+    message.double(4, *sum).double(5, *sum_of_squares);
+    message.bytes(6, &packed(&mut buckets.iter().map(|b| b.0)));
+    message.bytes(7, &packed(&mut buckets.iter().map(|b| b.1)));
     message
 }
 
@@ -198,11 +208,18 @@ mod tests {
     }
 
     #[test]
-    fn every_value_is_in_a_bucket() {
-        let message = histogram(&[0.0, 1.0, 1.0, 3.0, f32::NAN]);
-        let counts = &message.0[message.0.len() - 240..];
-        let counts: Vec<f64> = counts.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect();
-        assert_eq!((counts[0], counts[9] + counts[10], counts[29]), (1.0, 2.0, 1.0));
-        assert!(histogram(&[]).0.is_empty());
+    fn histograms_are_written_field_by_field() {
+        let buckets = vec![(1.0, 2.0), (3.0, 1.0)];
+        let message = encoded(&Histogram { low: 0.0, high: 3.0, sum: 4.0, sum_of_squares: 10.0, buckets });
+        let double = |x: f64| x.to_le_bytes().to_vec();
+        let fields = [0.0, 3.0, 3.0, 4.0, 10.0].into_iter().enumerate();
+        let mut expected: Vec<u8> =
+            fields.flat_map(|(k, x)| [vec![(k as u8 + 1) << 3 | 1], double(x)].concat()).collect();
+        for (field, list) in [(6, [1.0, 3.0]), (7, [2.0, 1.0])] {
+            expected.extend([field << 3 | 2, 16]);
+            expected.extend(list.into_iter().flat_map(double));
+        }
+        assert_eq!(message.0, expected);
+        assert!(encoded(&Histogram::default()).0.is_empty());
     }
 }

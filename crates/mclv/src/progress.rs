@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// A listener to long work. Both methods may be called from any thread.
 pub trait Progress: Sync {
     /// `done` of `total` units of work are finished.
-    fn report(&self, done: u64, total: u64);
+    fn report(&self, _done: u64, _total: u64) {}
 
     /// Whether the work should stop as soon as it can; it then ends with
     /// [`Error::Cancelled`](crate::Error::Cancelled).
@@ -14,20 +14,25 @@ pub trait Progress: Sync {
     }
 }
 
-/// Nobody listens.
+/// Listens to nothing and never stops the work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
-impl Progress for Silent {
-    fn report(&self, _done: u64, _total: u64) {}
-}
+impl Progress for Silent {}
 
-/// Nobody listens, but a flag can stop the work.
+/// Listens to nothing; the work stops when the flag is set.
 impl Progress for AtomicBool {
-    fn report(&self, _done: u64, _total: u64) {}
-
     fn cancelled(&self) -> bool {
         self.load(Ordering::Relaxed)
+    }
+}
+
+/// Passes on the wish to stop, and not how far the work has come.
+pub struct Quiet<'a>(pub &'a dyn Progress);
+
+impl Progress for Quiet<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Purpose {
     Bootstrap = 19,
     /// A pilot before a measurement.
     Pilot = 20,
+    /// Estimators of gradients that are not this crate's own.
+    Estimator = 21,
 }
 
 /// Stream `index` for one purpose under `seed`.

@@ -6,7 +6,7 @@ use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain
 use mclv::progress::{Progress, Silent};
 use mclv::rng::{Purpose, stream};
 use mclv::statistics::Summary;
-use mclv::train::{Feed, Optimizer, Schedule, TrainSettings, Trainer};
+use mclv::train::{Feed, Optimizer, Schedule, TrainSettings, Training};
 use mclv::{Error, Rbm};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -51,12 +51,12 @@ fn whole_passes_are_epochs_bit_for_bit() {
         [Gradient::Cd { k: 1, visible: VISIBLE }, pcd(64), Gradient::Lvs(Lvs { n_tours: 64, ..drop })];
     for gradient in gradients {
         let settings = TrainSettings { epochs: 9, optimizer: Optimizer::ADAM, ..settings(gradient) };
-        let mut trainer = Trainer::new(settings.clone(), &rows, None).unwrap();
+        let mut session = Training::new(settings.clone()).unwatched().begin(&rows).unwrap();
         let mut feed = Feed::new(settings, &rows, None).unwrap();
         for _ in 0..3 {
-            trainer.epoch(&rows, &Silent).unwrap();
+            session.epoch().unwrap();
             feed.add(&rows, &Silent).unwrap();
-            assert_eq!(feed.rbm(), trainer.rbm());
+            assert_eq!(feed.rbm(), session.rbm());
         }
     }
 }
@@ -148,7 +148,7 @@ fn chains_go_on_from_piece_to_piece_to_the_models_distribution() {
             feed.add(&rows, &Silent).unwrap();
         }
         assert_eq!(feed.rbm(), &rbm);
-        let chains = feed.trainer().chains().unwrap();
+        let chains = feed.chains().unwrap();
         let z = |j: usize| {
             let on = (0..n_chains).filter(|&c| chains.get(c, j)).count() as f64 / n_chains as f64;
             (on - mean(j)).abs() / (mean(j) * (1.0 - mean(j)) / n_chains as f64).sqrt()
@@ -226,5 +226,5 @@ fn a_stopped_piece_is_over() {
     let before = feed.rbm().clone();
     feed.add(&rows.select(&[1, 2]), &Silent).unwrap();
     assert_ne!(feed.rbm(), &before);
-    assert_eq!(feed.trainer().epochs_done(), 2);
+    assert_eq!(feed.n_pieces(), 2);
 }

@@ -1,30 +1,23 @@
 //! Training in memory: the model of a run, interruptions.
 
+use mclv::bits::BitRows;
 use mclv::data::{self, DataSpec, Rows, Split};
+use mclv::gradient::{Estimator, Moments, State, Update};
 use mclv::progress::{Progress, Silent};
-use mclv::train::{Checkpoints, Fit, Listener, Metrics, Outcome, Run, RunInput, TrainSettings, Warning};
-use mclv::{Error, ModelFile};
+use mclv::train::{Listener, Metrics, Outcome, Run, RunInput, TrainSettings, Trained, Training};
+use mclv::{Error, ModelFile, Rbm, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Says stop when asked for the so-many-eth time; 0: never.
+/// Says stop when asked for the `n`th time; 0: never.
 struct Stop(AtomicU64);
 
 impl Progress for Stop {
-    fn report(&self, _done: u64, _total: u64) {}
-
     fn cancelled(&self) -> bool {
         self.0.load(Ordering::Relaxed) > 0 && self.0.fetch_sub(1, Ordering::Relaxed) == 1
     }
 }
 
-impl Listener for Stop {
-    fn epoch(&self, _metrics: &Metrics) {}
-    fn warning(&self, _warning: &Warning) {}
-}
-
-fn stop_at(n: u64) -> Stop {
-    Stop(AtomicU64::new(n))
-}
+impl Listener for Stop {}
 
 fn digits(split: Split) -> Rows {
     data::load(&DataSpec { split, ..DataSpec::default() }, &Silent).unwrap().rows
@@ -34,54 +27,140 @@ fn settings() -> TrainSettings {
     TrainSettings { n_hidden: 8, epochs: 4, eval_every: 2, seed: 3, ..TrainSettings::default() }
 }
 
-fn finish(fit: &mut Fit) -> Outcome {
-    loop {
-        if let Some(outcome) = fit.epoch(&stop_at(0)).unwrap() {
-            return outcome;
-        }
-    }
-}
-
 #[test]
 fn rows_in_memory_give_the_models_and_metrics_of_a_run() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("run");
-    let input = RunInput { train: settings(), ..RunInput::default() };
-    let mut run = Run::create(&path, input, &Silent).unwrap();
-    let outcome = run.go(Checkpoints::default(), &stop_at(0)).unwrap();
+    let run = Run::load(RunInput { train: settings(), ..RunInput::default() }, &Silent).unwrap();
+    let theirs = run.training().in_folder(&path).fit(run.rows()).unwrap();
     let (train, validation) = (digits(Split::Train), digits(Split::Validation));
-    let mut fit = Fit::new(settings(), train, None, Some(validation), true).unwrap();
-    let ours = finish(&mut fit);
-    let theirs = |name| ModelFile::load(path.join(name)).unwrap().rbm;
-    assert_eq!(fit.rbm(), &theirs("model.safetensors"));
-    assert_eq!(fit.best(), Some(&theirs("best.safetensors")));
-    let (Outcome::Finished { metrics: a, best: x, .. }, Outcome::Finished { metrics: b, best: y, .. }) =
-        (ours, outcome)
-    else {
-        panic!("not finished")
+    let ours = Training::new(settings()).validation(&validation).fit(&train).unwrap();
+    let file = |name| ModelFile::load(path.join(name)).unwrap().rbm;
+    assert_eq!((&ours.model, &ours.model), (&theirs.model, &file("model.safetensors")));
+    assert_eq!((&ours.best, ours.best.as_ref()), (&theirs.best, Some(&file("best.safetensors"))));
+    let timeless = |trained: &Trained| -> Vec<Metrics> {
+        let without = |m: &Metrics| {
+            let log_z = m.log_z.clone().map(|z| mclv::partition::LogZ { seconds: 0.0, ..z });
+            Metrics { seconds: 0.0, log_z, ..m.clone() }
+        };
+        trained.history.iter().map(without).collect()
     };
-    assert_eq!((a.validation_log_likelihood, x), (b.validation_log_likelihood, y));
+    assert_eq!(timeless(&ours), timeless(&theirs));
+    assert!(matches!(ours.outcome, Outcome::Finished { early: false, .. }));
 }
 
 #[test]
 fn an_interrupted_fit_goes_on_to_the_same_model() {
     let rows = digits(Split::Train);
-    let fit = || Fit::new(settings(), rows.clone(), None, None, true).unwrap();
-    let mut straight = fit();
-    finish(&mut straight);
-    let mut stopped = fit();
-    let outcome = stopped.epoch(&stop_at(5)).unwrap();
-    assert_eq!(outcome, Some(Outcome::Interrupted { epochs: 0 }));
-    finish(&mut stopped);
-    assert_eq!(stopped.rbm(), straight.rbm());
-    assert_eq!(stopped.history().len(), straight.history().len());
+    let straight = Training::new(settings()).fit(&rows).unwrap();
+    let mut stop = Stop(AtomicU64::new(5));
+    let mut stopped = Training::new(settings()).observe(&mut stop).begin(&rows).unwrap();
+    assert_eq!(stopped.epoch().unwrap(), Some(Outcome::Interrupted { epochs: 0 }));
+    let stopped = stopped.finish().unwrap();
+    assert_eq!(stopped.model, straight.model);
+    assert_eq!(stopped.history.len(), straight.history.len());
 }
 
 #[test]
 fn rows_that_do_not_fit_are_refused() {
     let narrow = Rows::from_values("narrow", 2, vec![0.0, 1.0]).unwrap();
-    let result = Fit::new(settings(), digits(Split::Train), None, Some(narrow), true);
+    let result = Training::new(settings()).validation(&narrow).fit(&digits(Split::Train));
     assert!(matches!(result.err(), Some(Error::ShapeMismatch { .. })));
+}
+
+/// The same listener hears the same of rows in memory as of a run: epochs, and evaluations with the model.
+#[test]
+fn a_listener_hears_of_evaluations_in_memory_too() {
+    #[derive(Default)]
+    struct Heard(Vec<usize>, Vec<(usize, Rbm)>);
+    impl Progress for Heard {}
+    impl Listener for Heard {
+        fn epoch(&mut self, metrics: &Metrics) {
+            self.0.push(metrics.epoch);
+        }
+        fn evaluated(&mut self, metrics: &Metrics, rbm: &Rbm, _chains: Option<&BitRows>) {
+            self.1.push((metrics.epoch, rbm.clone()));
+        }
+    }
+    let mut heard = Heard::default();
+    let trained = Training::new(settings()).observe(&mut heard).fit(&digits(Split::Train)).unwrap();
+    assert_eq!(heard.0, [1, 2, 3, 4]);
+    assert_eq!(heard.1.iter().map(|(epoch, _)| *epoch).collect::<Vec<_>>(), [2, 4]);
+    assert_eq!(heard.1[1].1, trained.model);
+}
+
+/// Bits are redrawn from grey rows in memory as in a run: another epoch sees other bits, so the model differs from that of
+/// one set of bits; and rows that are bits already are refused.
+#[test]
+fn bits_are_redrawn_in_memory_too() {
+    let grey = digits(Split::Train);
+    let redrawn = TrainSettings { redraw_bits: true, ..settings() };
+    let bits = data::binarize(&grey, data::Binarize::Bernoulli, 3, 0);
+    let once = Training::new(settings()).fit(&bits).unwrap().model;
+    let anew = Training::new(redrawn.clone()).fit(&grey).unwrap().model;
+    assert_ne!(once, anew);
+    assert_eq!(anew, Training::new(redrawn.clone()).redraw_from(&grey).fit(&bits).unwrap().model);
+    let refused = Training::new(redrawn).fit(&bits).expect_err("a refusal").to_string();
+    assert!(refused.contains("redraw-bits"), "{refused}");
+}
+
+#[test]
+fn training_starts_from_a_given_model() {
+    let rows = digits(Split::Train);
+    let first = Training::new(settings()).fit(&rows).unwrap().model;
+    let settings = TrainSettings { learning_rate: 1e-30, ..settings() };
+    let same = Training::new(settings.clone()).from_model(first.clone()).fit(&rows).unwrap().model;
+    assert_eq!(same.weights(), first.weights());
+    assert_ne!(Training::new(settings).fit(&rows).unwrap().model.weights(), first.weights());
+}
+
+/// An estimator of one's own: persistent chains that are moved by the model's own methods.
+struct Chains {
+    h: BitRows,
+    n_estimates: u64,
+}
+
+impl Estimator for Chains {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+        let rbm = update.rbm();
+        let stream = |r: usize| update.stream(r as u32);
+        let draws: Vec<_> = (0..self.h.n_rows()).map(stream).collect();
+        let v = Rows::Bits(rbm.sample_v_from_h(&Rows::Bits(self.h.clone()), |r| draws[r].at(0))?);
+        self.h = rbm.sample_h_from_v(&v, |r| draws[r].at(1))?;
+        gradient.subtract_mean(&v, &rbm.mean_h_from_v(&v)?);
+        self.n_estimates += 1;
+        Ok(true)
+    }
+
+    fn save(&self) -> State {
+        State::new(&self.n_estimates).with_words("chains", self.h.words().to_vec())
+    }
+
+    fn restore(&mut self, rbm: &Rbm, state: &State) -> Result<()> {
+        self.n_estimates = state.facts()?;
+        self.h = state.bit_rows("chains", rbm.n_hidden())?;
+        Ok(())
+    }
+}
+
+#[test]
+fn an_estimator_of_ones_own_trains_and_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let rows = digits(Split::Train);
+    let chains = || Box::new(Chains { h: BitRows::zeros(100, 8), n_estimates: 0 });
+    let training = || Training::new(settings()).estimator(chains());
+    let whole = training().fit(&rows).unwrap();
+    let log_likelihood = |m: &Metrics| m.train_log_likelihood.unwrap();
+    assert!(log_likelihood(&whole.history[3]) > log_likelihood(&whole.history[1]), "it learns");
+    let path = folder.path().join("run");
+    let mut stop = Stop(AtomicU64::new(17));
+    let stopped = training().in_folder(&path).observe(&mut stop).fit(&rows).unwrap();
+    assert!(matches!(stopped.outcome, Outcome::Interrupted { .. }));
+    let resumed = training().resume(&path, &rows).unwrap().finish().unwrap();
+    assert_eq!(resumed.model, whole.model);
+    assert_eq!(resumed.history.len(), 4);
+    // The control: the built-in estimator does not do the same.
+    assert_ne!(Training::new(settings()).fit(&rows).unwrap().model, whole.model);
 }
 
 /// Thirty patterns far from each other: at these rates a chain by itself does not find them all, and mass moves to where it is.
@@ -91,10 +170,9 @@ fn the_best_settings_learn_what_the_plain_ones_do_not() {
     let spec = DataSpec { source: "bars-and-stripes:4".into(), ..DataSpec::default() };
     let bars = data::load(&spec, &Silent).unwrap();
     let short_of_best = |settings: TrainSettings| {
-        let mut fit = Fit::new(settings, bars.rows.clone(), None, None, false).unwrap();
-        finish(&mut fit);
-        let log_z = mclv::partition::exact(fit.rbm(), &Default::default(), &Silent).unwrap();
-        let reached = mclv::average_log_likelihood(fit.rbm(), &bars.rows, &log_z).unwrap().mean;
+        let rbm = Training::new(settings).unwatched().fit(&bars.rows).unwrap().model;
+        let log_z = mclv::partition::exact(&rbm, &Default::default(), &Silent).unwrap();
+        let reached = mclv::average_log_likelihood(&rbm, &bars.rows, &log_z).unwrap().mean;
         bars.best_log_likelihood.unwrap() - reached
     };
     let tours = short_of_best(TrainSettings { seed: 4, ..TrainSettings::best(16) });

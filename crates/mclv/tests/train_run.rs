@@ -3,13 +3,13 @@
 use mclv::bits::BitRows;
 use mclv::data::{Binarize, DataSpec};
 use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
-use mclv::progress::Progress;
+use mclv::progress::{Progress, Silent};
 use mclv::train::{
-    Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, Snapshot, TrainSettings, Warning,
+    Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, Snapshot, TrainSettings, Training,
+    Warning,
 };
-use mclv::{ModelFile, Rbm, human_seconds};
+use mclv::{ModelFile, Rbm, Result, human_seconds};
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Says stop after so many reports; remembers warnings and evaluations.
@@ -17,9 +17,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 struct Script {
     stop_after: u64,
     reports: AtomicU64,
-    warnings: Mutex<Vec<Warning>>,
+    warnings: Vec<Warning>,
     /// Epochs evaluated, the model then, and the states of its chains.
-    evaluated: Mutex<Vec<(usize, Rbm, Option<BitRows>)>>,
+    evaluated: Vec<(usize, Rbm, Option<BitRows>)>,
 }
 
 impl Script {
@@ -39,15 +39,48 @@ impl Progress for Script {
 }
 
 impl Listener for Script {
-    fn epoch(&self, _metrics: &Metrics) {}
-
-    fn warning(&self, warning: &Warning) {
-        self.warnings.lock().unwrap().push(warning.clone());
+    fn warning(&mut self, warning: &Warning) {
+        self.warnings.push(warning.clone());
     }
 
-    fn evaluated(&self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
-        self.evaluated.lock().unwrap().push((metrics.epoch, rbm.clone(), chains.cloned()));
+    fn evaluated(&mut self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
+        self.evaluated.push((metrics.epoch, rbm.clone(), chains.cloned()));
     }
+}
+
+/// Begin a run in a folder, and go as far as the listener lets it.
+fn begin(folder: &Path, input: &RunInput, listener: &mut dyn Listener) -> Result<Outcome> {
+    begin_with(folder, input, Checkpoints::default(), listener)
+}
+
+fn begin_with(
+    folder: &Path,
+    input: &RunInput,
+    checkpoints: Checkpoints,
+    listener: &mut dyn Listener,
+) -> Result<Outcome> {
+    let run = Run::load(input.clone(), &Silent)?;
+    let training = run.training().in_folder(folder).checkpoints(checkpoints).observe(listener);
+    Ok(training.fit(run.rows())?.outcome)
+}
+
+/// Go on with the run in a folder, as far as the listener lets it.
+fn go_on(folder: &Path, listener: &mut dyn Listener) -> Result<Outcome> {
+    go_on_with(folder, Checkpoints::default(), listener)
+}
+
+fn go_on_with(folder: &Path, checkpoints: Checkpoints, listener: &mut dyn Listener) -> Result<Outcome> {
+    let run = Run::open(folder, &Silent)?;
+    let training = run.training().checkpoints(checkpoints).observe(listener);
+    Ok(training.resume(folder, run.rows())?.finish()?.outcome)
+}
+
+fn trained(folder: &Path, input: &RunInput) -> Outcome {
+    begin(folder, input, &mut Silent).unwrap()
+}
+
+fn refusal(result: Result<Outcome>) -> String {
+    result.expect_err("a refusal").to_string()
 }
 
 fn digits(train: TrainSettings) -> RunInput {
@@ -131,20 +164,17 @@ fn a_resumed_run_is_identical_to_one_that_never_stopped() {
     for (name, input) in cases() {
         let folder = tempfile::tempdir().unwrap();
         let whole = folder.path().join("whole");
-        let outcome = Run::create(&whole, input.clone(), &Script::default())
-            .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
-            .unwrap();
-        assert!(matches!(outcome, Outcome::Finished { .. }), "{name}");
+        assert!(matches!(trained(&whole, &input), Outcome::Finished { .. }), "{name}");
         // Digits make 11 updates an epoch: stop in the middle of epochs, at their ends, and in the warm-up.
         for stops in [vec![1, 30], vec![11], vec![22, 5, 7], vec![40]] {
             let broken = folder.path().join(format!("broken {stops:?}"));
-            let mut run = Run::create(&broken, input.clone(), &Script::default()).unwrap();
-            for stop in &stops {
-                let outcome = run.go(Checkpoints::default(), &Script::stop_after(*stop)).unwrap();
+            for (k, stop) in stops.iter().enumerate() {
+                let script = &mut Script::stop_after(*stop);
+                let outcome = if k == 0 { begin(&broken, &input, script) } else { go_on(&broken, script) };
+                let outcome = outcome.unwrap();
                 assert!(matches!(outcome, Outcome::Interrupted { .. }), "{name}: {outcome:?}");
-                run = Run::resume(&broken, &Script::default()).unwrap();
             }
-            run.go(Checkpoints::default(), &Script::default()).unwrap();
+            go_on(&broken, &mut Silent).unwrap();
             for file in ["model.safetensors", "best.safetensors", "config.toml"] {
                 let read = |run: &Path| std::fs::read(run.join(file)).unwrap();
                 assert!(read(&whole) == read(&broken), "{name}: {file} after stops {stops:?}");
@@ -160,21 +190,17 @@ fn a_killed_run_goes_on_from_its_last_checkpoint() {
     let (_, input) = cases().swap_remove(4);
     let folder = tempfile::tempdir().unwrap();
     let (whole, killed) = (folder.path().join("whole"), folder.path().join("killed"));
-    Run::create(&whole, input.clone(), &Script::default())
-        .unwrap()
-        .go(Checkpoints::default(), &Script::default())
-        .unwrap();
+    trained(&whole, &input);
     let every_two = Checkpoints { every_epochs: 2, ..Checkpoints::default() };
-    let mut run = Run::create(&killed, input, &Script::default()).unwrap();
-    run.go(every_two, &Script::stop_after(25)).unwrap();
+    begin_with(&killed, &input, every_two, &mut Script::stop_after(25)).unwrap();
     let checkpoint = killed.join("checkpoints/latest.safetensors");
     let old = std::fs::read(&checkpoint).unwrap();
-    Run::resume(&killed, &Script::default()).unwrap().go(every_two, &Script::stop_after(15)).unwrap();
+    go_on_with(&killed, every_two, &mut Script::stop_after(15)).unwrap();
     std::fs::write(&checkpoint, old).unwrap();
     let mut ahead = std::fs::read(killed.join("metrics.jsonl")).unwrap();
     ahead.extend_from_slice(b"{\"epoch\":4,\"n_hid");
     std::fs::write(killed.join("metrics.jsonl"), ahead).unwrap();
-    Run::resume(&killed, &Script::default()).unwrap().go(every_two, &Script::default()).unwrap();
+    go_on_with(&killed, every_two, &mut Silent).unwrap();
     let read = |run: &Path| std::fs::read(run.join("model.safetensors")).unwrap();
     assert!(read(&whole) == read(&killed));
     assert_eq!(metrics(&whole), metrics(&killed));
@@ -185,12 +211,12 @@ fn a_diverging_run_stops_keeps_a_finite_model_and_says_what_to_change() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let input = digits(TrainSettings { learning_rate: 1e30, ..TrainSettings::default() });
-    let script = Script::default();
-    let outcome = Run::create(&run, input, &script).unwrap().go(Checkpoints::default(), &script).unwrap();
+    let mut script = Script::default();
+    let outcome = begin(&run, &input, &mut script).unwrap();
     let Outcome::Diverged(warning) = outcome else { panic!("{outcome:?}") };
     assert!(warning.to_string().contains("smaller learning rate"), "{warning}");
     ModelFile::load(run.join("model.safetensors")).unwrap();
-    assert!(script.warnings.lock().unwrap().contains(&warning));
+    assert!(script.warnings.contains(&warning));
 }
 
 #[test]
@@ -205,10 +231,7 @@ fn patience_ends_a_run_and_the_best_model_is_kept() {
         ..TrainSettings::default()
     });
     let input = RunInput { train: TrainSettings { epochs: 200, eval_every: 1, ..input.train }, ..input };
-    let outcome = Run::create(&run, input, &Script::default())
-        .unwrap()
-        .go(Checkpoints::default(), &Script::default())
-        .unwrap();
+    let outcome = trained(&run, &input);
     let Outcome::Finished { metrics: last, best: Some((epoch, value)), early: true } = outcome else {
         panic!("{outcome:?}")
     };
@@ -244,8 +267,7 @@ fn impossible_settings_are_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let refuse = |train: TrainSettings| {
-        let error =
-            Run::create(&run, digits(train), &Script::default()).err().expect("a refusal").to_string();
+        let error = refusal(begin(&run, &digits(train), &mut Silent));
         assert!(!run.exists(), "{error}");
         error
     };
@@ -271,19 +293,16 @@ fn a_damaged_checkpoint_is_an_error() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
     let (_, input) = cases().swap_remove(4);
-    Run::create(&run, input.clone(), &Script::default())
-        .unwrap()
-        .go(Checkpoints::default(), &Script::stop_after(20))
-        .unwrap();
+    begin(&run, &input, &mut Script::stop_after(20)).unwrap();
     let checkpoint = run.join("checkpoints/latest.safetensors");
     let good = std::fs::read(&checkpoint).unwrap();
     for n in [0, 7, 100, good.len() / 2, good.len() - 1] {
         std::fs::write(&checkpoint, &good[..n]).unwrap();
-        let error = Run::resume(&run, &Script::default()).err().expect("an error").to_string();
+        let error = refusal(go_on(&run, &mut Silent));
         assert!(error.contains("latest.safetensors"), "{error}");
     }
-    let again = Run::create(&run, input, &Script::default()).err().expect("an error").to_string();
-    assert!(again.contains("--resume"), "{again}");
+    let again = refusal(begin(&run, &input, &mut Silent));
+    assert!(again.contains("resume that run"), "{again}");
 }
 
 /// Bars and stripes, 4 × 4: 30 patterns, so the best possible likelihood is −ln 30.
@@ -302,35 +321,22 @@ fn the_exact_gradient_reaches_the_optimum() {
         ..TrainSettings::default()
     };
     let run = folder.path().join("run");
-    let outcome = Run::create(&run, RunInput { weights: None, data, train }, &Script::default())
-        .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
-        .unwrap();
+    let outcome = trained(&run, &RunInput { weights: None, data, train });
     let Outcome::Finished { metrics, .. } = outcome else { panic!("{outcome:?}") };
     let gap = -30f64.ln() - metrics.train_log_likelihood.unwrap();
     assert!(gap > -1e-9 && gap < 0.1, "{gap} nats from the optimum after {}", human_seconds(metrics.seconds));
-}
-
-fn trained(folder: &Path, input: &RunInput) -> Outcome {
-    Run::create(folder, input.clone(), &Script::default())
-        .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
-        .unwrap()
 }
 
 /// Says stop the `n`th time that it is asked, wherever that is.
 struct NthQuestion(AtomicU64, u64);
 
 impl Progress for NthQuestion {
-    fn report(&self, _done: u64, _total: u64) {}
-
     fn cancelled(&self) -> bool {
         self.0.fetch_add(1, Ordering::Relaxed) + 1 == self.1
     }
 }
 
-impl Listener for NthQuestion {
-    fn epoch(&self, _metrics: &Metrics) {}
-    fn warning(&self, _warning: &Warning) {}
-}
+impl Listener for NthQuestion {}
 
 /// The exact gradient can be stopped in the middle of an update, when the offsets have moved already.
 #[test]
@@ -342,11 +348,10 @@ fn a_stop_within_an_update_leaves_no_trace() {
     let model = |run: &str| std::fs::read(folder.path().join(run).join("model.safetensors")).unwrap();
     for n in [1, 2, 3, 4, 22, 23] {
         let name = format!("stopped {n}");
-        let mut run = Run::create(&folder.path().join(&name), input.clone(), &Script::default()).unwrap();
-        let outcome = run.go(Checkpoints::default(), &NthQuestion(AtomicU64::new(0), n)).unwrap();
+        let run = folder.path().join(&name);
+        let outcome = begin(&run, &input, &mut NthQuestion(AtomicU64::new(0), n)).unwrap();
         assert!(matches!(outcome, Outcome::Interrupted { .. }), "{outcome:?}");
-        let mut run = Run::resume(&folder.path().join(&name), &Script::default()).unwrap();
-        run.go(Checkpoints::default(), &Script::default()).unwrap();
+        go_on(&run, &mut Silent).unwrap();
         assert!(model("whole") == model(&name), "stopped at question {n}");
     }
 }
@@ -364,9 +369,7 @@ fn a_run_that_stopped_early_stays_as_it_is() {
     let input = RunInput { train: TrainSettings { epochs: 200, eval_every: 3, ..input.train }, ..input };
     assert!(matches!(trained(&run, &input), Outcome::Finished { early: true, .. }));
     let model = std::fs::read(run.join("model.safetensors")).unwrap();
-    let again = Run::resume(&run, &Script::default())
-        .and_then(|mut run| run.go(Checkpoints::default(), &Script::default()))
-        .unwrap();
+    let again = go_on(&run, &mut Silent).unwrap();
     assert!(matches!(again, Outcome::Finished { early: true, .. }), "{again:?}");
     assert!(std::fs::read(run.join("model.safetensors")).unwrap() == model);
 }
@@ -410,14 +413,13 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
 
     // Going on: identical with the same file, refused with another or none.
     let broken = path("broken");
-    let mut run = Run::create(&broken, input.clone(), &Script::default()).unwrap();
-    run.go(Checkpoints::default(), &Script::stop_after(100)).unwrap();
-    let resume = || Run::resume(&broken, &Script::default());
+    begin(&broken, &input, &mut Script::stop_after(100)).unwrap();
+    let resume = || go_on(&broken, &mut Silent);
     std::fs::write(path("w.csv"), weights("2").join("\n")).unwrap();
-    let changed = resume().err().expect("a refusal").to_string();
+    let changed = refusal(resume());
     assert!(changed.contains("w.csv") && changed.contains("has changed since the run began"), "{changed}");
     std::fs::remove_file(path("w.csv")).unwrap();
-    assert!(resume().err().expect("a refusal").to_string().contains("w.csv"));
+    assert!(refusal(resume()).contains("w.csv"));
     std::fs::write(path("w.csv"), weights("3").join("\n")).unwrap();
     let data = std::fs::read(path("rows.csv")).unwrap();
     std::fs::write(
@@ -425,10 +427,10 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
         lines[1..].iter().chain(&lines[..1]).copied().collect::<Vec<_>>().join("\n"),
     )
     .unwrap();
-    let changed = resume().err().expect("a refusal").to_string();
+    let changed = refusal(resume());
     assert!(changed.contains("rows.csv") && changed.contains("has changed"), "{changed}");
     std::fs::write(path("rows.csv"), data).unwrap();
-    resume().unwrap().go(Checkpoints::default(), &Script::default()).unwrap();
+    resume().unwrap();
     let read = |run: &str| std::fs::read(path(run).join("model.safetensors")).unwrap();
     assert!(read("run") == read("broken"));
 
@@ -436,7 +438,7 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
     std::fs::write(path("w.csv"), vec!["1"; 16].join("\n")).unwrap();
     trained(&path("sixteen"), &input);
     std::fs::write(path("w.csv"), vec!["1"; 17].join("\n")).unwrap();
-    let error = Run::create(&path("none"), input, &Script::default()).err().expect("a refusal").to_string();
+    let error = refusal(begin(&path("none"), &input, &mut Silent));
     assert!(error.contains("17 weights for 16 training rows"), "{error}");
 }
 
@@ -472,12 +474,13 @@ fn an_update_from_which_nothing_was_learnt_has_no_gradient() {
         Lvs { unfinished: Unfinished::Drop, starts: Starts::Fresh, row_fraction: 0.01, ..Lvs::default() };
     let settings =
         TrainSettings { n_hidden: 60, epochs: 1, gradient: Gradient::Lvs(lvs), ..TrainSettings::default() };
-    let mut trainer = mclv::train::Trainer::new(settings, &digits.rows, None).unwrap();
-    let before = trainer.rbm().clone();
-    trainer.epoch(&digits.rows, &mclv::progress::Silent).unwrap();
-    let tours = trainer.take_tour_info().unwrap();
+    let mut session = Training::new(settings).unwatched().begin(&digits.rows).unwrap();
+    let before = session.rbm().clone();
+    session.epoch().unwrap();
+    let metrics = &session.history()[0];
+    let tours = metrics.tours.as_ref().unwrap();
     assert_eq!((tours.n_skipped_updates, tours.n_completed), (15, 0));
-    assert_eq!((trainer.gradient_norm(), trainer.rbm().weights()), (0.0, before.weights()));
+    assert_eq!((metrics.gradient_norm, session.rbm().weights()), (0.0, before.weights()));
 }
 
 /// The set grows over rows, then over samples of each, until enough tours return; it stays within its budgets, and
@@ -494,13 +497,8 @@ fn the_stopping_set_adapts_to_a_completion_within_its_budgets() {
             gradient: Gradient::Lvs(lvs),
             ..TrainSettings::default()
         };
-        let mut trainer = mclv::train::Trainer::new(settings, &digits.rows, None).unwrap();
-        (0..12)
-            .map(|_| {
-                trainer.epoch(&digits.rows, &mclv::progress::Silent).unwrap();
-                trainer.take_tour_info().unwrap()
-            })
-            .collect::<Vec<_>>()
+        let trained = Training::new(settings).unwatched().fit(&digits.rows).unwrap();
+        trained.history.into_iter().map(|metrics| metrics.tours.unwrap()).collect::<Vec<_>>()
     };
     let n_rows = digits.n_rows();
     let small = Lvs { row_fraction: 0.05, target_completion: 0.8, redraw_every: 2, ..Lvs::default() };
@@ -549,15 +547,14 @@ fn what_is_recorded_is_what_the_listener_heard() {
     for (gradient, n_chains) in cases {
         let folder = tempfile::tempdir().unwrap();
         let input = digits(TrainSettings { gradient, learning_rate: 0.1, ..TrainSettings::default() });
-        let script = Script::default();
-        let mut run = Run::create(folder.path(), input, &script).unwrap();
-        run.go(Checkpoints::default(), &script).unwrap();
+        let mut script = Script::default();
+        begin(folder.path(), &input, &mut script).unwrap();
 
         let text = std::fs::read_to_string(folder.path().join("metrics.jsonl")).unwrap();
         let recorded: Vec<Metrics> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         let warnings: Vec<Warning> = recorded.iter().flat_map(|m| m.warnings.clone()).collect();
-        assert_eq!(warnings, *script.warnings.lock().unwrap());
-        let evaluated = script.evaluated.lock().unwrap();
+        assert_eq!(warnings, script.warnings);
+        let evaluated = script.evaluated;
         assert_eq!(evaluated.iter().map(|e| e.0).collect::<Vec<_>>(), [2, 4, 5]);
 
         // The last checkpoint shows the end.

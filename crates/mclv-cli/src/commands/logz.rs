@@ -4,11 +4,12 @@ use super::{check_output, model_data, report};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
+use crate::view;
 use crate::watch::Watch;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
-use mclv::partition::{Agreement, Effort, Guarantee, LogZ, Method, MethodSettings, Question};
+use mclv::partition::{Effort, Guarantee, LogZ, Method, MethodSettings, Question};
 use mclv::{ModelFile, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
@@ -78,9 +79,10 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
             methods.iter().map(|&m| ask(&question, Some(m), &settings)).collect::<anyhow::Result<_>>()?
         }
     };
+    let agreement = view::agreement(&estimates);
     if let Some(path) = &args.report {
         let subtitle = format!("{} visible × {} hidden units", model.rbm.n_visible(), model.rbm.n_hidden());
-        let mut blocks = mclv_report::log_z::blocks(&estimates);
+        let mut blocks = mclv_report::log_z::blocks(&estimates, agreement.as_ref());
         if estimates.len() > 1 {
             blocks.insert(
                 1,
@@ -93,7 +95,6 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
         let title = format!("log Z of {}", args.model.display());
         report::save(&Page::new(title, subtitle).with(Section::new("log Z", blocks)), path)?;
     }
-    let agreement = (estimates.len() > 1).then(|| Agreement::new(&estimates));
     let json = json!({
         "model": args.model.to_string_lossy(),
         "data": data.as_ref().map(|data| &data.provenance),

@@ -2,11 +2,13 @@
 
 use super::check_output;
 use crate::output::{Output, facts};
+use crate::view::{self, Model};
 use crate::watch::Watch;
 use anyhow::ensure;
 use clap::{Args, ValueHint};
+use mclv::train::RunFolder;
 use mclv_report::figure::{Drawing, Figure, save};
-use mclv_report::run::{Against, ModelParts, RunFolder, likelihood};
+use mclv_report::run::{Against, likelihood};
 use mclv_report::{pictures, tours};
 use serde_json::json;
 use std::path::PathBuf;
@@ -70,9 +72,14 @@ pub(crate) enum Axis {
     Time,
 }
 
+/// Chains, rows and tours of each kind in a figure.
+const N_CHAINS: usize = 64;
+const N_ROWS: usize = 10;
+const N_TOURS: usize = 10;
+
 pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     check_output(&args.output, args.force, &["svg", "png"], ".svg and .png")?;
-    let runs = args.runs.iter().map(|run| RunFolder::read(run)).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.runs.iter().map(|run| RunFolder::new(run).read()).collect::<Result<Vec<_>, _>>()?;
     let watch = Watch::new("tours", "tours");
     let labelled = |figure: Figure| {
         ensure!(
@@ -84,22 +91,25 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     let drawing: Box<dyn Drawing> = match args.what {
         What::Likelihood => {
             let against = if args.against == Axis::Time { Against::Seconds } else { Against::Epochs };
-            let all: Vec<&RunFolder> = runs.iter().collect();
-            Box::new(labelled(likelihood(&all, against).size(640.0, 400.0))?)
+            let figure = likelihood(&runs, &view::repetitions(&runs), against);
+            Box::new(labelled(figure.size(640.0, 400.0))?)
         }
         What::Ccdf => {
-            let tails = runs.iter().map(|run| ModelParts::new(run, &watch)?.tail(&watch));
+            let tails = runs.iter().map(|run| Model::new(run, &watch)?.tail(&watch));
             Box::new(labelled(tours::tail_figure(&tails.collect::<Result<Vec<_>, _>>()?))?)
         }
         What::Filters | What::Samples | What::Reconstructions | What::Tours => {
             ensure!(runs.len() == 1, "pictures are of one run; give one folder");
-            let parts = ModelParts::new(&runs[0], &watch)?;
-            let shape = parts.shape()?;
+            let model = Model::new(&runs[0], &watch)?;
+            let shape = model.shape()?;
             let grid = match args.what {
-                What::Filters => pictures::filters(parts.rbm, shape),
-                What::Reconstructions => pictures::reconstructions(parts.rbm, parts.rows()?, shape, 10)?,
-                What::Tours => parts.tour_pictures(shape, &watch)?,
-                _ => parts.samples(shape, &watch)?,
+                What::Filters => pictures::filters(&model.filters(), model.n_hidden(), shape),
+                What::Reconstructions => pictures::reconstructions(&model.reconstructions(N_ROWS)?, shape),
+                What::Tours => tours::picture_grid(&model.extreme_tours(N_TOURS, &watch)?, shape),
+                _ => match model.chains(N_CHAINS)? {
+                    Some((_, means)) => pictures::chains(&means, shape),
+                    None => pictures::samples(&model.samples(&watch)?, shape),
+                },
             };
             Box::new(grid.renamed(args.title.as_deref()))
         }

@@ -2,11 +2,13 @@
 
 use super::check_output;
 use crate::output::{Output, facts};
+use crate::view::{self, View};
 use crate::watch::Watch;
 use clap::{Args, ValueHint};
+use mclv::train::{RunFolder, RunRecord};
 use mclv::write_atomically;
 use mclv_report::page::Page;
-use mclv_report::run::{ModelView, RunFolder, several_runs, single_run};
+use mclv_report::run::several_runs;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -36,19 +38,20 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
-    let path = match (&args.output, args.runs.as_slice()) {
-        (Some(path), _) => path.clone(),
-        (None, [run]) => run.join("report.html"),
-        (None, _) => PathBuf::from("report.html"),
+    // The page of several runs goes where the user is.
+    let folder = match args.runs.as_slice() {
+        [run] => RunFolder::new(run),
+        _ => RunFolder::new(""),
     };
+    let path = args.output.clone().unwrap_or_else(|| folder.report());
     // A report in its own run folder is made from it: making it again loses nothing.
     let force = args.force || args.output.is_none() && args.runs.len() == 1;
     check_output(&path, force, &["html", "htm"], ".html")?;
-    let runs = args.runs.iter().map(|run| RunFolder::read(run)).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.runs.iter().map(|run| RunFolder::new(run).read()).collect::<Result<Vec<_>, _>>()?;
     let problems: Vec<String> = runs.iter().flat_map(|run| run.problems.clone()).collect();
     let page = match runs.as_slice() {
-        [run] => single_run(run, &ModelView::new(run, !args.no_tours, &Watch::new("report", "tours"))?),
-        _ => several_runs(runs),
+        [run] => page(run, !args.no_tours)?,
+        _ => several_runs(&view::compare(runs)),
     };
     let n_bytes = save(&page, &path)?;
     let json = json!({ "report": path.to_string_lossy(), "n_bytes": n_bytes, "missing": problems });
@@ -57,6 +60,10 @@ pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
         lines.extend(problems.iter().map(|problem| ("missing", problem.clone())));
         facts(&lines)
     })
+}
+
+fn page(run: &RunRecord, with_tours: bool) -> anyhow::Result<Page> {
+    Ok(view::page(run, &View::new(run, with_tours, &Watch::new("report", "tours"))?))
 }
 
 /// Write a page; its size in bytes.
@@ -68,9 +75,7 @@ pub(crate) fn save(page: &Page, path: &Path) -> anyhow::Result<usize> {
 
 /// The report of a run that has ended, in its folder.
 pub(crate) fn of_finished(folder: &Path) -> anyhow::Result<PathBuf> {
-    let run = RunFolder::read(folder)?;
-    let page = single_run(&run, &ModelView::new(&run, true, &Watch::new("report", "tours"))?);
-    let path = folder.join("report.html");
-    save(&page, &path)?;
-    Ok(path)
+    let folder = RunFolder::new(folder);
+    save(&page(&folder.read()?, true)?, &folder.report())?;
+    Ok(folder.report())
 }

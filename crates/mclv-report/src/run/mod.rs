@@ -1,14 +1,12 @@
-//! Reports of training runs, from what is in their folders.
+//! Pages of training runs, from what was read of their folders.
 //!
-//! A folder with missing or damaged files still gives a report: [`RunFolder::problems`] says what is wrong, and so does the
-//! page.
+//! A folder with missing or damaged files still gives a page, which says what is wrong.
 
 mod curves;
-mod folder;
 mod several;
 mod single;
+mod words;
 
 pub use curves::{Against, likelihood, watched};
-pub use folder::{RunFolder, estimator_name};
-pub use several::several_runs;
-pub use single::{ModelParts, ModelView, single_run};
+pub use several::{Comparison, Means, several_runs};
+pub use single::{ModelPictures, ModelTours, ModelView, single_run};

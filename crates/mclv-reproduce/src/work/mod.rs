@@ -17,7 +17,7 @@ use crate::store::Store;
 use crate::task::Task;
 use mclv::data::{self, DataSpec, Dataset, Split};
 use mclv::progress::Progress;
-use mclv::train::RunInput;
+use mclv::train::{RunFolder, RunInput};
 use mclv::{Error, ModelFile, Rbm, Result};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ pub(crate) fn run(
     let json = |result: Result<Value, serde_json::Error>| result.expect("results are plain JSON");
     Ok(match task {
         Task::Train(input) => {
-            let (trained, before) = train::run(input, &store.path(task), progress)?;
+            let (trained, before) = train::run(input, &RunFolder::new(store.path(task)), progress)?;
             (json(serde_json::to_value(trained)), before)
         }
         Task::Likelihood(of) => {
@@ -83,7 +83,8 @@ pub(crate) fn run(
 
 /// The model that a training ended with.
 fn model(input: &RunInput, store: &Store) -> Result<Rbm> {
-    Ok(ModelFile::load(store.path(&Task::Train(input.clone())).join("model.safetensors"))?.rbm)
+    let folder = RunFolder::new(store.path(&Task::Train(input.clone())));
+    Ok(ModelFile::load(folder.model())?.rbm)
 }
 
 /// Passes on the wish to stop and nothing else.

@@ -1,11 +1,12 @@
 //! Measure the time of an epoch of training, without evaluations.
 
-use super::{DataSets, NoReport};
+use super::DataSets;
+use super::train::Stoppable;
 use crate::task::TimingOf;
-use mclv::Result;
 use mclv::data::Split;
 use mclv::progress::Progress;
-use mclv::train::Trainer;
+use mclv::train::{Outcome, Training};
+use mclv::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -24,11 +25,15 @@ pub(super) fn run(of: &TimingOf, sets: &DataSets, progress: &dyn Progress) -> Re
     let data = sets.load(&of.model, Split::Train, progress)?;
     let n_rows = if of.n_rows == 0 { data.n_rows() } else { of.n_rows.min(data.n_rows()) };
     let rows = data.rows.select(&(0..n_rows).collect::<Vec<_>>());
-    let mut trainer = Trainer::new(of.model.train.clone(), &rows, None)?;
+    let mut stoppable = Stoppable(progress);
+    let training = Training::new(of.model.train.clone()).unwatched().observe(&mut stoppable);
+    let mut session = training.begin(&rows)?;
     let (mut best, total) = (f64::INFINITY, of.n_before + of.n_timed);
     for epoch in 0..total {
         let begun = Instant::now();
-        trainer.epoch(&rows, &NoReport(progress))?;
+        if let Some(Outcome::Interrupted { .. }) = session.epoch()? {
+            return Err(Error::Cancelled);
+        }
         if epoch >= of.n_before {
             best = best.min(begun.elapsed().as_secs_f64());
         }

@@ -5,13 +5,14 @@ use crate::task::{ToursFrom, ToursOf};
 use mclv::data::{Dataset, Split};
 use mclv::partition::{LogZ, mclv_from_tours};
 use mclv::progress::Progress;
-use mclv::tour::{Ccdf, Estimate, TourEngine, TourSettings, Tours};
+use mclv::tour::{Ccdf, Estimate, Extremes, FirstStep, TourEngine, TourSettings, Tours};
 use mclv::{Rbm, Result, StoppingSet};
-use mclv_report::tours::{extremes, first_steps};
 use serde::{Deserialize, Serialize};
 
 /// Neighbouring lengths of the tail function differ by this factor at least.
 const THINNING: f64 = 1.1;
+/// The grey of places without a picture: `60` in hexadecimal.
+const GREY: f32 = 96.0 / 255.0;
 
 /// What became of tours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -95,20 +96,22 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
     let pictures = match data.image_shape.filter(|_| of.n_pictures > 0) {
         None => None,
         Some(shape) => {
-            let (shortest, longest) = extremes(tours.as_slice(), of.n_pictures);
-            let mut lines = Vec::new();
-            for numbers in [&shortest, &longest] {
-                let steps = first_steps((rbm, &set), &engine, (&tours, &settings), rows, numbers)?;
-                lines.extend([hex(&steps.starts), hex(&steps.next)]);
-            }
+            let Extremes { shortest, longest } = engine.extremes(&tours, &settings, rows, of.n_pictures)?;
             // Places without a picture are grey.
-            let width = 2 * of.n_pictures * rbm.n_visible();
-            lines
-                .iter_mut()
-                .for_each(|line: &mut String| line.push_str(&"60".repeat((width - line.len()) / 2)));
-            let lengths = [shortest, longest]
-                .map(|numbers| numbers.into_iter().map(|t| tours.as_slice()[t].length).collect());
-            let lines = lines.try_into().expect("four lines");
+            let width = of.n_pictures * rbm.n_visible();
+            let line = |steps: &[FirstStep], layer: fn(&FirstStep) -> &[f32]| {
+                let mut values: Vec<f32> = steps.iter().flat_map(layer).copied().collect();
+                values.resize(width, GREY);
+                hex(&values)
+            };
+            let lines = [
+                line(&shortest, |step| &step.start),
+                line(&shortest, |step| &step.next),
+                line(&longest, |step| &step.start),
+                line(&longest, |step| &step.next),
+            ];
+            let lengths =
+                [shortest, longest].map(|steps| steps.iter().map(|step| step.tour.length).collect());
             Some(Pictured { shape, lengths, lines })
         }
     };
@@ -117,7 +120,7 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
         n_tours: tours.n_tours(),
         n_complete: tours.n_complete(),
         n_own_start: tours.n_own_start(),
-        n_one_step: tours.as_slice().iter().filter(|t| t.is_complete() && t.length == 1).count(),
+        n_one_step: tours.n_one_step(),
         mean_length: tours.mean_length(),
         ccdf: tours.ccdf().thinned(THINNING),
         log_z: if of.from == ToursFrom::Pi { Some(mclv_from_tours(&tours)?) } else { None },
@@ -169,6 +172,6 @@ fn by_label(data: &Dataset, members: &[u32], tours: &Tours, from: ToursFrom) -> 
 }
 
 /// Values from 0 to 1 as two digits each.
-fn hex(pictures: &[Vec<f32>]) -> String {
-    pictures.iter().flatten().map(|x| format!("{:02x}", (255.0 * x.clamp(0.0, 1.0)).round() as u8)).collect()
+fn hex(values: &[f32]) -> String {
+    values.iter().map(|x| format!("{:02x}", (255.0 * x.clamp(0.0, 1.0)).round() as u8)).collect()
 }

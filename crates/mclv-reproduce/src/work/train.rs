@@ -3,10 +3,9 @@
 use mclv::gradient::TourInfo;
 use mclv::partition::LogZ;
 use mclv::progress::Progress;
-use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunInput, Warning};
+use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, RunInput, Warning};
 use mclv::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::path::Path;
 
 /// What became of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,27 +34,35 @@ pub struct CurvePoint {
 }
 
 /// Train; returns also the seconds of earlier sittings.
-pub(super) fn run(input: &RunInput, folder: &Path, progress: &dyn Progress) -> Result<(Trained, f64)> {
+pub(super) fn run(input: &RunInput, folder: &RunFolder, progress: &dyn Progress) -> Result<(Trained, f64)> {
+    let path = folder.path();
     let quiet = super::NoReport(progress);
-    let is_begun = folder.join("config.toml").exists();
-    let mut run =
-        if is_begun { Run::resume(folder, &quiet)? } else { Run::create(folder, input.clone(), &quiet)? };
-    if run.input() != input {
+    let is_begun = folder.holds_a_run();
+    let run = if is_begun { Run::open(path, &quiet)? } else { Run::load(input.clone(), &quiet)? };
+    if is_begun && run.input() != input {
         return Err(Error::malformed(
-            folder,
+            path,
             "holds a run with other settings than its name says; delete it, and it is made again",
         ));
     }
-    let before = read_metrics(folder)?.last().map_or(0.0, |m| m.seconds);
-    // One every minute: an interruption costs no more.
+    // One checkpoint every minute: an interruption costs no more.
     let checkpoints = Checkpoints { every_epochs: usize::MAX, every_minutes: 1.0 };
-    let diverged_in = match run.go(checkpoints, &Listening(progress))? {
+    let mut listening = Listening(progress);
+    let training = run.training().checkpoints(checkpoints).observe(&mut listening);
+    let session = if is_begun {
+        training.resume(path, run.rows())?
+    } else {
+        training.in_folder(path).begin(run.rows())?
+    };
+    let before = session.history().last().map_or(0.0, |m| m.seconds);
+    let trained = session.finish()?;
+    let metrics = trained.history;
+    let diverged_in = match trained.outcome {
         Outcome::Interrupted { .. } => return Err(Error::Cancelled),
         Outcome::Finished { .. } => None,
         Outcome::Diverged(Warning::Diverged { epoch, .. }) => Some(epoch),
         Outcome::Diverged(_) => Some(0),
     };
-    let metrics = read_metrics(folder)?;
     let point = |m: &Metrics| {
         Some(CurvePoint {
             epoch: m.epoch,
@@ -73,22 +80,13 @@ pub(super) fn run(input: &RunInput, folder: &Path, progress: &dyn Progress) -> R
         log_z: metrics.last().and_then(|m| m.log_z.clone()),
     };
     // The model is there; nobody will go on from here.
-    let checkpoints = folder.join("checkpoints");
+    let checkpoints = folder.checkpoints();
     std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
     Ok((trained, before))
 }
 
-fn read_metrics(folder: &Path) -> Result<Vec<Metrics>> {
-    let path = folder.join("metrics.jsonl");
-    let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    let parse = |line: &str| {
-        serde_json::from_str(line).map_err(|e| Error::malformed(&path, format!("is no file of metrics: {e}")))
-    };
-    text.lines().map(parse).collect()
-}
-
 /// Evaluations and warnings end up in the results.
-struct Listening<'a>(&'a dyn Progress);
+pub(super) struct Listening<'a>(pub(super) &'a dyn Progress);
 
 impl Progress for Listening<'_> {
     fn report(&self, done: u64, total: u64) {
@@ -100,7 +98,15 @@ impl Progress for Listening<'_> {
     }
 }
 
-impl Listener for Listening<'_> {
-    fn epoch(&self, _metrics: &Metrics) {}
-    fn warning(&self, _warning: &Warning) {}
+impl Listener for Listening<'_> {}
+
+/// Passes on the wish to stop and nothing else.
+pub(super) struct Stoppable<'a>(pub(super) &'a dyn Progress);
+
+impl Progress for Stoppable<'_> {
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
 }
+
+impl Listener for Stoppable<'_> {}

@@ -2,12 +2,9 @@
 //!
 //! **Guarantee**: none at finite `k`; the bias vanishes as `k` grows.
 
-use super::moments::{BLOCK, total_weight};
-use super::{Moments, NegativePhase, PairBlock, Update, VisibleChain, chain};
+use super::{Estimator, Moments, Update, total_weight};
 use crate::Result;
-use crate::team;
-use mclv_kernels::layer::{Scratch, ThreadScratch};
-use rayon::prelude::*;
+use crate::chain::{BLOCK, Chains, VisibleChain};
 
 pub(super) struct Cd {
     k: usize,
@@ -20,21 +17,18 @@ impl Cd {
     }
 }
 
-impl NegativePhase for Cd {
-    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
-        let of_block = |scratch: &mut ThreadScratch, b: usize| {
-            let (positive, mut h) = update.positive_and_hidden(b, scratch);
-            let draws = |r: usize, t: u32| update.step.chain_draws(self.k, b * BLOCK + r, t);
-            let n_rows = update.block_rows(b).len();
-            let (v, means) = chain::advance(update.rbm, &mut h, self.k, self.visible, n_rows, scratch, draws);
-            (positive, update.pairs(b, &v, means))
-        };
-        let both = team::share_all(update.n_blocks(), |blocks| {
-            blocks.into_par_iter().map_init(Scratch::of_thread, of_block).collect()
+impl Estimator for Cd {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+        let (k, visible, rbm, step) = (self.k, self.visible, update.rbm(), update.step());
+        let negative = update.work_from_rows(|minibatch, b, h, scratch| {
+            let n_rows = minibatch.block_rows(b).len();
+            let clocks = (0..n_rows).map(|r| step.chain_clock(k, b * BLOCK + r)).collect();
+            let mut chains = Chains::new(rbm, visible, h, clocks);
+            let means = chains.advance(rbm, k, scratch);
+            minibatch.pairs(b, chains.v(), means)
         });
-        let (positive, negative): (Vec<_>, Vec<_>) = both.into_iter().unzip();
         let total = total_weight(&negative);
-        moments.add(negative, (-1.0 / total) as f32);
-        Ok(Some(positive))
+        gradient.add(negative, (-1.0 / total) as f32);
+        Ok(true)
     }
 }

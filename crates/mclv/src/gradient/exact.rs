@@ -3,13 +3,12 @@
 //! **Guarantee**: exact up to rounding; single precision begins where expectations meet the data's. Cost: all `2^n` states in every update, about a
 //! division for each state and unit of the other layer.
 
-use super::{Moments, NegativePhase, PairBlock, Update};
+use super::{Estimator, Moments, Update};
 use crate::model::Rbm;
 use crate::partition::{enumeration, smaller_layer_hidden};
 use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::{Isa, enumerate, math, moments};
-use rayon::prelude::*;
 
 /// The largest layer that is enumerated in every update.
 pub(crate) const MAX_UNITS: usize = 20;
@@ -17,11 +16,11 @@ pub(crate) const MAX_UNITS: usize = 20;
 /// Units of the larger layer that a thread takes at a time.
 const UNITS_PER_BLOCK: usize = 16;
 
-pub(super) struct ExactPhase;
+pub(super) struct Exact;
 
-impl NegativePhase for ExactPhase {
-    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
-        let Update { rbm, progress, .. } = *update;
+impl Estimator for Exact {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+        let rbm = update.rbm();
         if rbm.n_visible().min(rbm.n_hidden()) > MAX_UNITS {
             return Err(Error::InvalidSetting {
                 name: "estimator",
@@ -29,19 +28,19 @@ impl NegativePhase for ExactPhase {
                 cure: "the smaller layer may have at most 20 units; use pcd or lvs for larger models",
             });
         }
-        if team::any(progress.cancelled()) {
+        if team::any(update.is_cancelled()) {
             return Err(Error::Cancelled);
         }
         let small = smaller_layer_hidden(rbm);
         let Expectations { v, h, vh } = Expectations::of(&small);
         let n_hidden = rbm.n_hidden();
         if rbm.n_hidden() <= rbm.n_visible() {
-            moments.subtract(&v, &h, |i, j| vh[i * n_hidden + j]);
+            gradient.subtract(&v, &h, |i, j| vh[i * n_hidden + j]);
         } else {
             // That was the mirror.
-            moments.subtract(&h, &v, |i, j| vh[j * rbm.n_visible() + i]);
+            gradient.subtract(&h, &v, |i, j| vh[j * rbm.n_visible() + i]);
         }
-        Ok(Some(update.all_positive()))
+        Ok(true)
     }
 }
 
@@ -58,7 +57,8 @@ impl Expectations {
         let (isa, n_hidden, n_visible) = (Isa::best(), rbm.n_hidden(), rbm.n_visible());
         let mut p = probabilities(rbm);
         let weights = rbm.weights();
-        let off_of_block = |scratch: &mut moments::Scratch, block: usize| {
+        let off_of_block = |block: usize| {
+            let scratch = &mut moments::Scratch::default();
             let units = block * UNITS_PER_BLOCK..n_visible.min((block + 1) * UNITS_PER_BLOCK);
             let mut off = vec![0.0; units.len() * (n_hidden + 1)];
             for (i, off) in units.zip(off.chunks_exact_mut(n_hidden + 1)) {
@@ -68,9 +68,7 @@ impl Expectations {
             }
             off
         };
-        let off = team::share_all(n_visible.div_ceil(UNITS_PER_BLOCK), |blocks| {
-            blocks.into_par_iter().map_init(moments::Scratch::default, off_of_block).collect()
-        });
+        let off = team::map_blocks(n_visible.div_ceil(UNITS_PER_BLOCK), off_of_block);
         let mut h = vec![0.0; n_hidden];
         let one = moments::fold(&mut p, &mut h);
         let off: Vec<f64> = off.into_iter().flatten().collect();
@@ -87,14 +85,13 @@ impl Expectations {
 fn probabilities(rbm: &Rbm) -> Vec<f64> {
     let isa = Isa::best();
     let plan = enumeration(rbm, isa, rbm.n_hidden());
-    let of_task = |scratch: &mut enumerate::Scratch, task: usize| {
+    let of_task = |task: usize| {
+        let scratch = &mut enumerate::Scratch::default();
         let mut terms = vec![0.0; plan.states_per_task() as usize];
         enumerate::log_terms(isa, &plan, task as u64, scratch, &mut terms);
         terms
     };
-    let terms = team::share_all(plan.n_tasks() as usize, |tasks| {
-        tasks.into_par_iter().map_init(enumerate::Scratch::default, of_task).collect()
-    });
+    let terms = team::map_blocks(plan.n_tasks() as usize, of_task);
     let mut p: Vec<f64> = terms.into_iter().flatten().collect();
     let largest = p.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     p.iter_mut().for_each(|p| *p -= largest);

@@ -1,48 +1,57 @@
 //! Estimate the gradient of the log-likelihood: `⟨v hᵀ⟩_data − ⟨v hᵀ⟩_model`, and likewise for `v` and `h`.
 //!
-//! The positive phase is the minibatch. The estimators differ in the negative phase; each gives weighted pairs `(v, h)`
-//! whose average stands for the expectation under the model.
+//! The trainer makes the positive phase from the minibatch. An [`Estimator`] makes the negative phase: it subtracts weighted
+//! pairs `(v, h)` whose average stands for the expectation under the model.
 
 mod cd;
-mod chain;
 mod exact;
 mod lvs;
-mod moments;
+mod pairs;
 mod pcd;
 mod settings;
+mod state;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod update;
+mod value;
 
 pub use lvs::TourInfo;
-pub(crate) use moments::{Moments, PairBlock, Visible, total_weight};
+pub(crate) use pairs::{PairBlock, total_weight};
 pub use settings::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
-pub(crate) use update::{Step, Update};
+pub use state::{Array, State};
+pub use update::Update;
+pub(crate) use update::{Minibatch, Step};
+pub use value::Moments;
 
 use crate::Result;
 use crate::bits::BitRows;
-use crate::data::Rows;
 use crate::model::Rbm;
 
-/// A negative phase that goes on from update to update.
-pub(crate) trait NegativePhase: Send {
-    /// Called before the first update of an epoch.
-    fn begin_epoch(&mut self, _rbm: &Rbm, _data: &Rows, _step: Step) -> Result<()> {
+/// Estimates the model's part of the gradient, update after update.
+///
+/// To try an estimator of your own, implement [`estimate`](Self::estimate) and hand it to
+/// [`Training::estimator`](crate::train::Training::estimator). `examples/own_estimator.rs` shows one in a few lines. If it has
+/// chains or other memory, implement [`save`](Self::save) and [`restore`](Self::restore) too, so that a run in a folder can be
+/// resumed.
+pub trait Estimator: Send {
+    /// Called with the first update of an epoch, before it is estimated.
+    ///
+    /// # Errors
+    /// If the epoch cannot begin.
+    fn begin_epoch(&mut self, _update: &Update<'_>) -> Result<()> {
         Ok(())
     }
 
-    /// Subtract the model's moments from `moments` and return the pairs of the positive phase, which may be made side by
-    /// side; `None` if there is nothing to learn from this time.
-    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>>;
+    /// Subtracts an estimate of the model's expectations from `gradient`. Returns false if nothing can be estimated this
+    /// time: the update is then skipped.
+    ///
+    /// # Errors
+    /// What the estimator cannot do, or [`Error::Cancelled`](crate::Error::Cancelled).
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool>;
 
-    /// What happened to tours since the last call, if there are any.
-    fn take_tour_info(&mut self) -> Option<TourInfo> {
-        None
-    }
-
-    /// Share of the hidden bits of persistent chains that changed since the last call, if there are any.
-    fn take_chains_moved(&mut self) -> Option<f64> {
-        None
+    /// What happened since the last call; called after each epoch.
+    fn take_info(&mut self) -> EstimatorInfo {
+        EstimatorInfo::default()
     }
 
     /// The hidden states of persistent chains or running tours, if there are any.
@@ -50,49 +59,39 @@ pub(crate) trait NegativePhase: Send {
         None
     }
 
-    /// What must be kept to go on exactly: named tensors of words and of numbers.
-    fn state(&self) -> PhaseState {
-        PhaseState::default()
+    /// What must be kept to go on exactly.
+    fn save(&self) -> State {
+        State::default()
     }
 
-    /// Go on from a kept state.
-    fn restore(&mut self, _rbm: &Rbm, _state: &PhaseState) -> Result<()> {
+    /// Goes on from what [`save`](Self::save) gave.
+    ///
+    /// # Errors
+    /// If it is not the state of such an estimator.
+    fn restore(&mut self, _rbm: &Rbm, _state: &State) -> Result<()> {
         Ok(())
     }
 }
 
-/// The memory of a negative phase, for checkpoints.
+/// What happened to an estimator's chains or tours over an epoch.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct PhaseState {
-    pub(crate) words: Vec<(String, Vec<u64>)>,
-    pub(crate) numbers: Vec<(String, Vec<f64>)>,
-}
-
-impl PhaseState {
-    /// The hidden states of persistent chains or running tours, if there are any.
-    pub(crate) fn chains(&self, n_hidden: usize) -> Option<BitRows> {
-        let words = self.words("chains").or(self.words("tours")).filter(|words| !words.is_empty())?;
-        let intact = words.len().is_multiple_of(n_hidden.div_ceil(64));
-        intact.then(|| BitRows::from_words(n_hidden, words.to_vec()))
-    }
-
-    pub(crate) fn words(&self, name: &str) -> Option<&[u64]> {
-        self.words.iter().find(|(n, _)| n == name).map(|(_, w)| w.as_slice())
-    }
-
-    pub(crate) fn numbers(&self, name: &str) -> Option<&[f64]> {
-        self.numbers.iter().find(|(n, _)| n == name).map(|(_, w)| w.as_slice())
-    }
+pub struct EstimatorInfo {
+    /// Share of the hidden bits of persistent chains that changed, if there are chains.
+    pub chains_moved: Option<f64>,
+    /// What happened to tours, if there are tours.
+    pub tours: Option<TourInfo>,
 }
 
 impl Gradient {
-    /// The negative phase that these settings describe.
-    pub(crate) fn negative_phase(&self) -> Box<dyn NegativePhase> {
+    /// The estimator that these settings describe.
+    pub(crate) fn estimator(&self) -> Box<dyn Estimator> {
         match self {
             Self::Cd { k, visible } => Box::new(cd::Cd::new(*k, *visible)),
-            Self::Pcd { k, n_chains, visible } => Box::new(pcd::Pcd::new(*k, *n_chains, *visible)),
-            Self::Lvs(settings) => Box::new(lvs::LvsPhase::new(settings.clone())),
-            Self::Exact => Box::new(exact::ExactPhase),
+            Self::Pcd { k, n_chains, visible } => {
+                Box::new(pcd::Pcd::new(*k, (*n_chains > 0).then_some(*n_chains), *visible))
+            }
+            Self::Lvs(settings) => Box::new(lvs::LvsEstimator::new(settings.clone())),
+            Self::Exact => Box::new(exact::Exact),
         }
     }
 }

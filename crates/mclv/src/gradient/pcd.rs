@@ -3,103 +3,105 @@
 //! **Guarantee**: none while parameters move; for fixed parameters the chains leave the model's distribution invariant,
 //! and averages over them converge to the exact gradient.
 
-use super::moments::BLOCK;
-use super::{Moments, NegativePhase, PairBlock, PhaseState, Update, VisibleChain, chain};
+use super::{Estimator, EstimatorInfo, Moments, PairBlock, State, Update};
+use crate::Result;
 use crate::bits::BitRows;
+use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
-use crate::team;
-use crate::{Error, Result};
-use mclv_kernels::layer::{Scratch, ThreadScratch};
-use rayon::prelude::*;
 
 pub(super) struct Pcd {
     k: usize,
-    n_chains: usize,
+    n_chains: Option<usize>,
     visible: VisibleChain,
-    /// The hidden states of the chains; none before the first update.
-    h: BitRows,
-    /// Those at the beginning of the epoch.
+    /// The chains, in blocks; none before the first update.
+    blocks: Vec<Chains>,
+    /// Their hidden states at the beginning of the epoch.
     before: BitRows,
 }
 
 impl Pcd {
-    pub(super) fn new(k: usize, n_chains: usize, visible: VisibleChain) -> Self {
-        Self { k, n_chains, visible, h: BitRows::default(), before: BitRows::default() }
+    pub(super) fn new(k: usize, n_chains: Option<usize>, visible: VisibleChain) -> Self {
+        Self { k, n_chains, visible, blocks: Vec::new(), before: BitRows::default() }
+    }
+
+    /// The hidden states of all chains.
+    fn h(&self) -> BitRows {
+        hidden_states(self.blocks.iter())
     }
 }
 
-/// Begin chains at `h ~ p(h|v)` of the rows of a minibatch, or of as many rows of the data as there are chains.
-pub(super) fn first_states(update: &Update<'_>, n_chains: usize) -> Result<BitRows> {
-    let seed = update.step.seed;
-    let rows = if n_chains == 0 || n_chains == update.rows.len() {
-        update.data.select(update.rows)
-    } else {
-        let mut rng = stream(seed, Purpose::FirstStates, u64::from(u32::MAX)).reader();
-        let n_rows = update.data.n_rows() as u64;
-        let chosen: Vec<usize> = (0..n_chains).map(|_| rng.below(n_rows) as usize).collect();
-        update.data.select(&chosen)
-    };
-    update.rbm.sample_h_from_v(&rows, |r| stream(seed, Purpose::FirstStates, r as u64).at(0))
-}
-
-impl NegativePhase for Pcd {
-    fn subtract(&mut self, update: &Update<'_>, moments: &mut Moments) -> Result<Option<Vec<PairBlock>>> {
-        if self.h.n_rows() == 0 {
-            self.h = first_states(update, self.n_chains)?;
+/// Begin chains at `h ~ p(h|v)` of the rows of a minibatch, or of `n_chains` rows of the data.
+pub(super) fn first_states(update: &Update<'_>, n_chains: Option<usize>) -> Result<BitRows> {
+    let seed = update.step().seed;
+    let rows = match n_chains {
+        Some(n) if n != update.rows().len() => {
+            let mut rng = stream(seed, Purpose::FirstStates, u64::from(u32::MAX)).reader();
+            let n_rows = update.data().n_rows() as u64;
+            let chosen: Vec<usize> = (0..n).map(|_| rng.below(n_rows) as usize).collect();
+            update.data().select(&chosen)
         }
-        let Update { rbm, step, .. } = *update;
-        let (k, visible, n_words) = (self.k, self.visible, self.h.n_words());
-        let (n_rows, n_chains) = (update.n_blocks(), self.h.n_rows().div_ceil(BLOCK));
-        let of_block = |scratch: &mut ThreadScratch, (b, h): (usize, Option<&mut [u64]>)| {
-            let positive = (b < n_rows).then(|| update.positive(b, scratch));
-            let negative = h.map(|h| {
-                let draws = |r: usize, t: u32| step.chain_draws(k, b * BLOCK + r, t);
-                let (v, means) = chain::advance(rbm, h, k, visible, h.len() / n_words, scratch, draws);
-                PairBlock::new(v.states(), rbm.n_visible(), means)
-            });
-            (positive, negative)
-        };
-        // A block of rows goes with a block of chains, as far as there are both: equal work for all.
-        let n_blocks = n_rows.max(n_chains);
-        let h = self.h.words_mut();
-        let both = team::share_all(n_blocks, |blocks| {
-            let chunks = h.chunks_mut(BLOCK * n_words).map(Some).chain(std::iter::repeat_with(|| None));
-            let work: Vec<_> = (0..blocks.end).zip(chunks).skip(blocks.start).collect();
-            work.into_par_iter().map_init(Scratch::of_thread, of_block).collect()
+        _ => update.data().select(update.rows()),
+    };
+    update.rbm().sample_h_from_v(&rows, |r| stream(seed, Purpose::FirstStates, r as u64).at(0))
+}
+
+/// Cut chains into blocks. Their clocks are set by each update.
+pub(super) fn in_blocks(rbm: &Rbm, visible: VisibleChain, h: &BitRows) -> Vec<Chains> {
+    let unset = Clock::new(stream(0, Purpose::Chain, 0), 0);
+    let block = |words: &[u64]| {
+        let clocks = vec![unset; words.len() / h.n_words()];
+        Chains::new(rbm, visible, words.to_vec(), clocks)
+    };
+    h.words().chunks(BLOCK * h.n_words().max(1)).map(block).collect()
+}
+
+/// The hidden states of all chains.
+pub(super) fn hidden_states<'a>(blocks: impl Iterator<Item = &'a Chains> + Clone) -> BitRows {
+    let Some(first) = blocks.clone().next() else { return BitRows::default() };
+    BitRows::from_words(first.n_hidden(), blocks.flat_map(Chains::h).copied().collect())
+}
+
+impl Estimator for Pcd {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+        let (rbm, step, k) = (update.rbm(), update.step(), self.k);
+        if self.blocks.is_empty() {
+            self.blocks = in_blocks(rbm, self.visible, &first_states(update, self.n_chains)?);
+        }
+        let negative = update.work(&mut self.blocks, |b, chains, scratch| {
+            chains.set_clocks(|r| step.chain_clock(k, b * BLOCK + r));
+            let means = chains.advance(rbm, k, scratch);
+            PairBlock::new(chains.v(), rbm.n_visible(), means)
         });
-        team::exchange(h, BLOCK * n_words, n_blocks);
-        let (positive, negative): (Vec<_>, Vec<_>) = both.into_iter().unzip();
-        moments.add(negative.into_iter().flatten(), (-1.0 / self.h.n_rows() as f64) as f32);
-        Ok(Some(positive.into_iter().flatten().collect()))
+        let n_chains: usize = self.blocks.iter().map(Chains::len).sum();
+        gradient.add(negative, (-1.0 / n_chains as f64) as f32);
+        Ok(true)
     }
 
-    fn take_chains_moved(&mut self) -> Option<f64> {
-        let before = std::mem::replace(&mut self.before, self.h.clone());
+    fn take_info(&mut self) -> EstimatorInfo {
+        let now = self.h();
+        let before = std::mem::replace(&mut self.before, now);
         let n_bits = before.n_rows() * before.n_bits();
-        let changed: u32 = before.words().iter().zip(self.h.words()).map(|(x, y)| (x ^ y).count_ones()).sum();
-        (n_bits > 0).then(|| f64::from(changed) / n_bits as f64)
+        let changed = before.words().iter().zip(self.before.words()).map(|(x, y)| (x ^ y).count_ones());
+        let changed: u32 = changed.sum();
+        let chains_moved = (n_bits > 0).then(|| f64::from(changed) / n_bits as f64);
+        EstimatorInfo { chains_moved, ..EstimatorInfo::default() }
     }
 
     fn chains(&self) -> Option<BitRows> {
-        (self.h.n_rows() > 0).then(|| self.h.clone())
+        (!self.blocks.is_empty()).then(|| self.h())
     }
 
-    fn state(&self) -> PhaseState {
-        let words = |name: &str, rows: &BitRows| (name.to_owned(), rows.words().to_vec());
-        PhaseState {
-            words: vec![words("chains", &self.h), words("before", &self.before)],
-            numbers: Vec::new(),
-        }
+    fn save(&self) -> State {
+        State::default()
+            .with_words("chains", self.h().words().to_vec())
+            .with_words("before", self.before.words().to_vec())
     }
 
-    fn restore(&mut self, rbm: &Rbm, state: &PhaseState) -> Result<()> {
-        let rows = |what: &'static str| {
-            let words = state.words(what).ok_or(Error::MissingState { what })?;
-            Ok(BitRows::from_words(rbm.n_hidden(), words.to_vec()))
-        };
-        self.h = rows("chains")?;
-        self.before = rows("before").unwrap_or_default();
+    fn restore(&mut self, rbm: &Rbm, state: &State) -> Result<()> {
+        let n_hidden = rbm.n_hidden();
+        self.blocks = in_blocks(rbm, self.visible, &state.bit_rows("chains", n_hidden)?);
+        self.before = state.bit_rows("before", n_hidden)?;
         Ok(())
     }
 }

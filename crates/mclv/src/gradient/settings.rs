@@ -1,5 +1,6 @@
 //! Say which gradient estimator to use, and how.
 
+pub use crate::chain::VisibleChain;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -36,17 +37,6 @@ pub enum Gradient {
 
 fn one() -> usize {
     1
-}
-
-/// What the visible layer of a chain holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum VisibleChain {
-    /// `v ~ p(v|h)`: a true Gibbs chain.
-    #[default]
-    Sampled,
-    /// `v = E[v|h]`, as in the paper's code: not the model's chain.
-    MeanField,
 }
 
 /// Settings of [`Gradient::Lvs`].

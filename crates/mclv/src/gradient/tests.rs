@@ -9,12 +9,11 @@
 mod carry;
 mod cd;
 mod exact;
-mod oracle;
+pub(crate) mod oracle;
 mod pcd;
 mod tours;
-mod updates;
 
-use super::{Moments, NegativePhase, PairBlock, Step, Update};
+use super::{Estimator, Minibatch, Moments, PairBlock, Step, Update};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
@@ -90,12 +89,16 @@ fn list(moments: &Moments, scale: f64) -> Vec<f64> {
     all.map(|x| scale * f64::from(x)).collect()
 }
 
-/// The model's moments as `phase` has them in this update, the minibatch being all of the data.
-fn negative(phase: &mut dyn NegativePhase, rbm: &Rbm, data: &Rows, step: Step) -> Vec<f64> {
-    let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
+/// Do something with an update whose minibatch is all of the data.
+fn with_update<R>(rbm: &Rbm, data: &Rows, step: Step, work: impl FnOnce(Update<'_>) -> R) -> R {
     let rows: Vec<usize> = (0..data.n_rows()).collect();
-    let update = Update { rbm, data, rows: &rows, weights: None, step, progress: &Silent };
-    assert!(phase.subtract(&update, &mut moments).unwrap().is_some());
+    work(Update::new(Minibatch { rbm, data, rows: &rows, weights: None, step }, &Silent))
+}
+
+/// The model's moments as `estimator` has them in this update.
+fn negative(estimator: &mut dyn Estimator, rbm: &Rbm, data: &Rows, step: Step) -> Vec<f64> {
+    let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
+    assert!(with_update(rbm, data, step, |update| estimator.estimate(&update, &mut moments)).unwrap());
     moments.flush();
     list(&moments, -1.0)
 }
@@ -108,6 +111,6 @@ fn data_pairs(rbm: &Rbm, rows: &BitRows) -> PairBlock {
     PairBlock::new(v.block(0, rows.n_rows()).states(), rbm.n_visible(), means)
 }
 
-fn differences<'a>(estimate: &'a [f64], exact: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
+pub(crate) fn differences<'a>(estimate: &'a [f64], exact: &'a [f64]) -> impl Iterator<Item = f64> + 'a {
     estimate.iter().zip(exact).map(|(e, x)| e - x)
 }

@@ -1,17 +1,17 @@
-//! One update: its minibatch, its random numbers, and the positive phase.
+//! One update: its minibatch, its random numbers, and the positive phase, which is made beside the estimator's work.
 
-use super::moments::BLOCK;
-use super::{PairBlock, Visible};
+use super::pairs::{PairBlock, Visible};
 use crate::bits::words_for;
+use crate::chain::{BLOCK, Clock};
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::progress::Progress;
-use crate::rng::{Draws, Purpose, stream};
-use crate::team;
+use crate::rng::{Draws, Purpose, Stream, stream};
+use crate::team::{self, Exchange, Parcel};
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{Scratch, means, sample};
+use mclv_kernels::layer::{Scratch, States, means, sample};
 use mclv_kernels::tiles::Tiles;
-use rayon::prelude::*;
+use std::cell::OnceCell;
 
 /// Where in a run an update stands; all its random numbers follow from it.
 #[derive(Clone, Copy, Debug)]
@@ -25,15 +25,16 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// What row `row` of a minibatch, or chain `row`, uses in half-step `t` of `k` Gibbs steps.
-    pub(super) fn chain_draws(self, k: usize, row: usize, t: u32) -> Draws {
-        let index = u64::from(self.epoch) << 24 | row as u64;
-        stream(self.seed, Purpose::Chain, index).at(self.update * 2 * k as u32 + t)
+    /// The random numbers of chain `chain` in this update, which makes `k` Gibbs steps.
+    pub(super) fn chain_clock(self, k: usize, chain: usize) -> Clock {
+        let index = u64::from(self.epoch) << 24 | chain as u64;
+        Clock::new(stream(self.seed, Purpose::Chain, index), self.update * 2 * k as u32)
     }
 }
 
-/// What a gradient is estimated from.
-pub(crate) struct Update<'a> {
+/// The rows of one update.
+#[derive(Clone, Copy)]
+pub(crate) struct Minibatch<'a> {
     pub(crate) rbm: &'a Rbm,
     pub(crate) data: &'a Rows,
     /// The rows of the data in the minibatch.
@@ -41,12 +42,110 @@ pub(crate) struct Update<'a> {
     /// A weight for each row of the data; none: all are 1.
     pub(crate) weights: Option<&'a [f32]>,
     pub(crate) step: Step,
-    pub(crate) progress: &'a dyn Progress,
 }
 
-impl Update<'_> {
+/// What an estimator has for one update: the model, the minibatch, random numbers, and help with sharing work.
+///
+/// The positive phase (rows of the minibatch with `E[h|v]`) belongs to the trainer. It is made block by block beside the
+/// work that an estimator shares out, so that no thread waits for the other phase.
+pub struct Update<'a> {
+    minibatch: Minibatch<'a>,
+    progress: &'a dyn Progress,
+    positive: OnceCell<Vec<PairBlock>>,
+}
+
+impl<'a> Update<'a> {
+    pub(crate) fn new(minibatch: Minibatch<'a>, progress: &'a dyn Progress) -> Self {
+        Self { minibatch, progress, positive: OnceCell::new() }
+    }
+
+    /// The model as it is before the update.
+    pub fn rbm(&self) -> &'a Rbm {
+        self.minibatch.rbm
+    }
+
+    /// All training rows.
+    pub fn data(&self) -> &'a Rows {
+        self.minibatch.data
+    }
+
+    /// Which of them are in the minibatch.
+    pub fn rows(&self) -> &'a [usize] {
+        self.minibatch.rows
+    }
+
+    /// How many updates the run has made before this one.
+    pub fn number(&self) -> u64 {
+        self.minibatch.step.number
+    }
+
+    /// Random numbers that no other update and no other `index`, below 2²⁴, has.
+    pub fn stream(&self, index: u32) -> Stream {
+        let id = (self.number() & 0xffff_ffff) << 24 | u64::from(index & 0xff_ffff);
+        stream(self.minibatch.step.seed, Purpose::Estimator, id)
+    }
+
+    /// Whether training is to stop.
+    pub fn is_cancelled(&self) -> bool {
+        self.progress.cancelled()
+    }
+
+    pub(super) fn step(&self) -> Step {
+        self.minibatch.step
+    }
+
+    /// Change a state for each block of chains: `work(b, state, scratch)` is done for block `b` beside the positive phase of
+    /// block `b` of the minibatch. Threads and ranks share the blocks. Returns what the work gives, in order of blocks.
+    pub(super) fn work<S: Exchange + Send, R: Parcel + Send>(
+        &self,
+        states: &mut [S],
+        work: impl Fn(usize, &mut S, &mut Scratch) -> R + Sync + Send,
+    ) -> Vec<R> {
+        let minibatch = &self.minibatch;
+        let n_positive = if self.positive.get().is_none() { minibatch.n_blocks() } else { 0 };
+        let n_blocks = n_positive.max(states.len());
+        let mut slots: Vec<Option<&mut S>> = states.iter_mut().map(Some).collect();
+        slots.resize_with(n_blocks, || None);
+        let both = team::change_blocks(&mut slots, |b, slot| {
+            let scratch = &mut Scratch::of_thread();
+            let positive = (b < n_positive).then(|| minibatch.positive(b, scratch));
+            let negative = slot.as_mut().map(|state| work(b, state, scratch));
+            (positive, negative)
+        });
+        let (positive, negative): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        self.positive.get_or_init(|| positive.into_iter().flatten().collect());
+        negative.into_iter().flatten().collect()
+    }
+
+    /// As [`work`](Self::work), where the blocks are those of the minibatch: `work` is handed `h ~ p(h|v)` of its rows and puts
+    /// their weights on what it makes by [`Minibatch::pairs`].
+    pub(super) fn work_from_rows(
+        &self,
+        work: impl Fn(&Minibatch<'_>, usize, Vec<u64>, &mut Scratch) -> PairBlock + Sync + Send,
+    ) -> Vec<PairBlock> {
+        let minibatch = &self.minibatch;
+        let both = team::map_blocks(minibatch.n_blocks(), |b| {
+            let scratch = &mut Scratch::of_thread();
+            let (positive, h) = minibatch.positive_and_hidden(b, scratch);
+            (positive, work(minibatch, b, h, scratch))
+        });
+        let (positive, negative): (Vec<_>, Vec<_>) = both.into_iter().unzip();
+        self.positive.get_or_init(|| positive);
+        negative
+    }
+
+    /// The positive phase: what was made beside the estimator's work, or all of it now.
+    pub(crate) fn into_positive(self) -> Vec<PairBlock> {
+        let minibatch = &self.minibatch;
+        self.positive.into_inner().unwrap_or_else(|| {
+            team::map_blocks(minibatch.n_blocks(), |b| minibatch.positive(b, &mut Scratch::of_thread()))
+        })
+    }
+}
+
+impl Minibatch<'_> {
     /// Number of blocks of rows.
-    pub(super) fn n_blocks(&self) -> usize {
+    fn n_blocks(&self) -> usize {
         self.rows.len().div_ceil(BLOCK)
     }
 
@@ -56,27 +155,27 @@ impl Update<'_> {
     }
 
     /// Pairs with the weights of the rows of block `b`.
-    pub(super) fn pairs(&self, b: usize, v: &Visible, h: Tiles) -> PairBlock {
+    pub(super) fn pairs(&self, b: usize, v: States<'_>, h: Tiles) -> PairBlock {
         let n_visible = self.rbm.n_visible();
         match self.weights {
-            None => PairBlock::new(v.states(), n_visible, h),
+            None => PairBlock::new(v, n_visible, h),
             Some(weights) => {
                 let weights: Vec<f32> = self.block_rows(b).iter().map(|&r| weights[r]).collect();
-                PairBlock::weighted(v.states(), n_visible, h, &weights)
+                PairBlock::weighted(v, n_visible, h, &weights)
             }
         }
     }
 
     /// The positive phase of block `b`: rows of the data with `E[h|v]`.
-    pub(super) fn positive(&self, b: usize, scratch: &mut Scratch) -> PairBlock {
+    fn positive(&self, b: usize, scratch: &mut Scratch) -> PairBlock {
         let v = self.visible(b);
         let mut h = Tiles::zeros(self.block_rows(b).len(), self.rbm.n_hidden());
         means(Isa::best(), self.rbm.up(), v.states(), scratch, &mut h);
-        self.pairs(b, &v, h)
+        self.pairs(b, v.states(), h)
     }
 
     /// [`positive`](Self::positive), and hidden states drawn from `p(h|v)`.
-    pub(super) fn positive_and_hidden(&self, b: usize, scratch: &mut Scratch) -> (PairBlock, Vec<u64>) {
+    fn positive_and_hidden(&self, b: usize, scratch: &mut Scratch) -> (PairBlock, Vec<u64>) {
         let (v, n_rows) = (self.visible(b), self.block_rows(b).len());
         let mut h = Tiles::zeros(n_rows, self.rbm.n_hidden());
         let mut bits = vec![0; n_rows * words_for(self.rbm.n_hidden())];
@@ -86,17 +185,7 @@ impl Update<'_> {
         };
         let draws: Vec<Draws> = (0..n_rows).map(of).collect();
         sample(Isa::best(), self.rbm.up(), v.states(), &draws, scratch, &mut bits, Some(&mut h));
-        (self.pairs(b, &v, h), bits)
-    }
-
-    /// The whole positive phase.
-    pub(super) fn all_positive(&self) -> Vec<PairBlock> {
-        team::share_all(self.n_blocks(), |blocks| {
-            blocks
-                .into_par_iter()
-                .map_init(Scratch::of_thread, |scratch, b| self.positive(b, scratch))
-                .collect()
-        })
+        (self.pairs(b, v.states(), h), bits)
     }
 
     fn visible(&self, b: usize) -> Visible {

@@ -250,20 +250,21 @@ impl Rbm {
         &self.down
     }
 
-    /// Change the parameters: `change` is given the weights and visible biases of 64 visible units each, to be dealt with
-    /// side by side, and the hidden biases.
-    pub(crate) fn update(&mut self, change: impl FnOnce(Vec<Piece<'_>>, &mut [f32])) {
+    /// The parameters, to be changed: weights and visible biases in pieces of 64 visible units each, and the hidden biases.
+    /// [`biases_changed`](Self::biases_changed) must follow.
+    pub(crate) fn parts_mut(&mut self) -> (Vec<Piece<'_>>, &mut [f32]) {
         let n_tiles = self.n_hidden().div_ceil(TILE_UNITS);
         let mut weights = self.up.weights_mut().row_blocks_mut(TILE_UNITS).into_iter();
-        let pieces = self
-            .down
-            .weights_mut()
-            .segments_mut(usize::MAX)
-            .into_iter()
+        let transposed = self.down.weights_mut().segments_mut(usize::MAX).into_iter();
+        let pieces = transposed
             .zip(self.visible_bias.chunks_mut(TILE_UNITS))
             .map(|(transposed, b)| Piece { w: weights.by_ref().take(n_tiles).collect(), transposed, b })
             .collect();
-        change(pieces, &mut self.hidden_bias);
+        (pieces, &mut self.hidden_bias)
+    }
+
+    /// Take over biases that were changed through [`parts_mut`](Self::parts_mut).
+    pub(crate) fn biases_changed(&mut self) {
         self.up.set_bias(&self.hidden_bias);
         self.down.set_bias(&self.visible_bias);
     }
@@ -280,18 +281,12 @@ impl Rbm {
         out
     }
 
-    /// [`quick_log_weights_h`](Self::quick_log_weights_h) on the calling thread.
-    pub(crate) fn quick_log_weights_block(&self, h: &BitRows, scratch: &mut Scratch) -> Vec<f64> {
-        let mut out = vec![0.0; h.n_rows()];
-        layer::quick_log_weights(
-            Isa::best(),
-            &self.down,
-            &self.hidden_bias,
-            States::Bits(h.words()),
-            scratch,
-            &mut out,
-        );
-        out
+    /// [`quick_log_weights_h`](Self::quick_log_weights_h) of packed states on the calling thread, into `out`.
+    pub(crate) fn quick_log_weights_block(&self, h: &[u64], scratch: &mut Scratch, out: &mut Vec<f64>) {
+        out.clear();
+        out.resize(h.len() / bits::words_for(self.n_hidden()), 0.0);
+        let states = States::Bits(h);
+        layer::quick_log_weights(Isa::best(), &self.down, &self.hidden_bias, states, scratch, out);
     }
 
     pub(crate) fn check_width(&self, n_columns: usize) -> Result<()> {

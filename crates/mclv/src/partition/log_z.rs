@@ -83,3 +83,42 @@ pub struct LogZ {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
+
+impl LogZ {
+    /// The 95 % interval, or `value` ± 1.96 standard errors where the method gives none.
+    pub fn limits(&self) -> (f64, f64) {
+        self.interval.unwrap_or((self.value - 1.96 * self.std_err, self.value + 1.96 * self.std_err))
+    }
+
+    /// The limits of a log-likelihood that was found with this value: those of `log Z` turned round. `None` if the value has
+    /// no uncertainty.
+    pub fn limits_of_likelihood(&self, log_likelihood: f64) -> Option<(f64, f64)> {
+        let (low, high) = self.limits();
+        let is_uncertain = self.std_err > 0.0 || self.interval.is_some();
+        is_uncertain.then_some((log_likelihood + self.value - high, log_likelihood + self.value - low))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_the_interval_or_else_from_the_standard_error() {
+        let mut z = LogZ {
+            value: 10.0,
+            std_err: 0.0,
+            interval: None,
+            guarantee: Guarantee::Exact,
+            method: "exact".into(),
+            n_states: 1.0,
+            seconds: 0.0,
+            notes: Vec::new(),
+        };
+        assert_eq!((z.limits(), z.limits_of_likelihood(-3.0)), ((10.0, 10.0), None));
+        z.std_err = 1.0;
+        assert_eq!(z.limits(), (10.0 - 1.96, 10.0 + 1.96));
+        z.interval = Some((9.0, 14.0));
+        assert_eq!((z.limits(), z.limits_of_likelihood(-3.0)), ((9.0, 14.0), Some((-7.0, -2.0))));
+    }
+}

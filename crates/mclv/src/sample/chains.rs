@@ -2,16 +2,17 @@
 
 use super::Given;
 use crate::bits::{BitRows, words_for};
+use crate::chain::{Chains, Clock, VisibleChain};
 use crate::data::{RealRows, Rows};
 use crate::mixing::Mixing;
 use crate::model::Rbm;
 use crate::numpy::{to_npy, to_npz};
 use crate::progress::Progress;
-use crate::rng::{Draws, Purpose, stream};
+use crate::rng::{Purpose, stream};
 use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{self, Scratch, States, ThreadScratch};
+use mclv_kernels::layer::{self, Scratch, ThreadScratch};
 use mclv_kernels::tiles::Tiles;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -240,39 +241,33 @@ impl Block<'_> {
         scratch: &mut Scratch,
         pause: impl Fn(u32) -> bool,
     ) -> Result<Finished> {
-        let (isa, rbm) = (Isa::best(), self.rbm);
-        let mut h = vec![0; self.n_rows * words_for(rbm.n_hidden())];
+        let rbm = self.rbm;
         let mut means = settings.means.then(|| Tiles::zeros(self.n_rows, rbm.n_visible()));
-        let mut grey = None;
+        let mut chains = self.chains();
         match start {
             // No hidden unit is on: what is left is the visible biases.
-            Start::Bias => {
-                layer::sample(isa, rbm.down(), States::Bits(&h), &self.draws(0), scratch, v, None);
-            }
+            Start::Bias => chains.sample_visible(rbm, scratch, None),
             Start::Rows(rows) => match rows.select(&self.cycle(rows.n_rows())) {
-                Rows::Bits(rows) => v.copy_from_slice(rows.words()),
-                Rows::Reals(rows) => grey = Some(rows.into_values()),
-                Rows::Sparse(rows) => grey = Some(rows.to_reals().into_values()),
+                Rows::Bits(rows) => chains.set_v_bits(rows.words()),
+                Rows::Reals(rows) => chains.set_v_reals(rows.into_values()),
+                Rows::Sparse(rows) => chains.set_v_reals(rows.to_reals().into_values()),
             },
         }
-        match &mut grey {
-            Some(values) => self.clamp_reals(values),
-            None => self.clamp(v),
-        }
+        // The first number of a chain is for its start, the second is not used.
+        chains.set_clocks(|chain| self.clock(chain, 2));
+        self.clamp(&mut chains);
         let mut energies = Vec::new();
         let stride = stride(settings.burn_in);
         for t in 1..=settings.burn_in {
-            let states = grey.as_deref().map_or(States::Bits(v), States::Reals);
-            layer::sample(isa, rbm.up(), states, &self.draws(2 * t), scratch, &mut h, None);
-            grey = None;
+            chains.draw_hidden(rbm, scratch, None);
             let wanted = means.as_mut().filter(|_| t == settings.burn_in);
-            layer::sample(isa, rbm.down(), States::Bits(&h), &self.draws(2 * t + 1), scratch, v, wanted);
-            self.clamp(v);
+            chains.sample_visible(rbm, scratch, wanted);
+            self.clamp(&mut chains);
             if self.first == 0 && t > settings.burn_in / 2 && t.is_multiple_of(stride) {
                 let from = energies.len();
                 energies.resize(from + self.n_rows, 0.0);
                 let out = &mut energies[from..];
-                layer::quick_log_weights(isa, rbm.up(), rbm.visible_bias(), States::Bits(v), scratch, out);
+                layer::quick_log_weights(Isa::best(), rbm.up(), rbm.visible_bias(), chains.v(), scratch, out);
             }
             let rest = t % STEPS_PER_ROUND;
             if rest == 0 || t == settings.burn_in {
@@ -282,6 +277,7 @@ impl Block<'_> {
                 }
             }
         }
+        v.copy_from_slice(chains.v_bits());
         let mut means = means.map_or_else(Vec::new, |means| means.to_rows());
         if !means.is_empty() {
             self.clamp_reals(&mut means);
@@ -289,11 +285,16 @@ impl Block<'_> {
         Ok(Finished { means, energies })
     }
 
-    /// The random numbers of one layer in one step.
-    fn draws(&self, step: u32) -> Vec<Draws> {
-        (self.first..self.first + self.n_rows)
-            .map(|chain| stream(self.seed, Purpose::Sample, chain as u64).at(step))
-            .collect()
+    /// Chains with no hidden unit on.
+    fn chains(&self) -> Chains {
+        let h = vec![0; self.n_rows * words_for(self.rbm.n_hidden())];
+        let clocks = (0..self.n_rows).map(|chain| self.clock(chain, 0)).collect();
+        Chains::new(self.rbm, VisibleChain::Sampled, h, clocks)
+    }
+
+    /// The random numbers of one chain of the block, from half-step `next` on.
+    fn clock(&self, chain: usize, next: u32) -> Clock {
+        Clock::new(stream(self.seed, Purpose::Sample, (self.first + chain) as u64), next)
     }
 
     /// Which of `n` rows each chain takes.
@@ -301,7 +302,13 @@ impl Block<'_> {
         (self.first..self.first + self.n_rows).map(|chain| chain % n).collect()
     }
 
-    fn clamp(&self, v: &mut [u64]) {
+    fn clamp(&self, chains: &mut Chains) {
+        if self.given.is_some() {
+            chains.change_v(|v| self.clamp_bits(v), |v| self.clamp_reals(v));
+        }
+    }
+
+    fn clamp_bits(&self, v: &mut [u64]) {
         let Some(given) = self.given else { return };
         for (row, chain) in v.chunks_exact_mut(words_for(self.rbm.n_visible())).zip(self.first..) {
             let known = given.mask().row(0).iter().zip(given.row_of_chain(chain));

@@ -9,8 +9,10 @@
 //! done alone. Ranks must come to the same exchanges in the same order; what only one of them does goes into [`alone`],
 //! and what the clock or a signal decides is agreed upon first.
 
+mod blocks;
 mod parcel;
 
+pub(crate) use blocks::{Exchange, change_blocks, map_blocks};
 pub(crate) use parcel::{Parcel, parcel};
 
 use crate::{Error, Result};

@@ -52,8 +52,13 @@ macro_rules! numbers {
 }
 numbers!(u8, u32, u64, f32, f64);
 
-/// Parcels of plain structures, field by field.
+/// Parcels of plain structures, field by field. Around the definition of a structure, fields are named once.
 macro_rules! parcel {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$of_field:meta])* $field_vis:vis $field:ident: $kind:ty),* $(,)? }) => {
+        $(#[$meta])*
+        $vis struct $name { $($(#[$of_field])* $field_vis $field: $kind),* }
+        $crate::team::parcel!($name { $($field),* });
+    };
     ($name:ty { $($field:ident),* $(,)? }) => {
         impl $crate::team::Parcel for $name {
             fn pack(&self, to: &mut Vec<u8>) {

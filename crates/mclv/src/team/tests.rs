@@ -11,7 +11,8 @@ use crate::progress::Silent;
 use crate::rng::{Purpose, stream};
 use crate::sample::{SampleSettings, Start, sample};
 use crate::tour::{PilotSettings, StoppingSet, TourEngine, TourSettings};
-use crate::train::{Optimizer, TrainSettings, Trainer};
+use crate::train::trainer::Trainer;
+use crate::train::{Optimizer, TrainSettings};
 use crate::{Rbm, Result};
 use std::sync::{Barrier, Mutex};
 
@@ -186,7 +187,7 @@ fn training_does_not_depend_on_ranks() {
             while !trainer.is_finished() {
                 trainer.epoch(&data, &Silent).unwrap();
             }
-            let info = trainer.take_tour_info().map(|info| format!("{info:?}"));
+            let info = trainer.take_info().tours.map(|info| format!("{info:?}"));
             (bits_of(trainer.rbm()), info, trainer.chains(), trainer.gradient_norm().to_bits())
         });
     }

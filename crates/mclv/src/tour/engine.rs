@@ -9,24 +9,21 @@
 
 use super::record::{End, StartedFrom, Tour, Tours};
 use super::settings::{MAX_LENGTH, TourSettings};
+use super::walk::{Place, Walk};
 use super::{StartTable, StoppingSet};
 use crate::bits::{BitRows, words_for};
+use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::data::{RealRows, Rows};
-use crate::gradient::VisibleChain;
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::{Draws, Purpose, Stream, stream};
 use crate::team;
 use crate::{Error, Result};
-use mclv_kernels::Isa;
-use mclv_kernels::layer::{Scratch, States, means, sample};
-use mclv_kernels::tiles::Tiles;
+use mclv_kernels::layer::Scratch;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Tours that step together.
-const BATCH: usize = 64;
 /// Steps that all tours may make in the first round.
 const FIRST_ROUND: u32 = 16;
 
@@ -52,7 +49,7 @@ pub type AddStatistics<'a> = dyn Fn(&[u64], &[u64], &mut [f64]) + Sync + 'a;
 /// ```
 #[derive(Clone, Debug)]
 pub struct TourEngine<'a> {
-    rbm: &'a Rbm,
+    pub(super) rbm: &'a Rbm,
     set: &'a StoppingSet,
     pub(super) table: StartTable,
 }
@@ -279,7 +276,7 @@ impl<'a> TourEngine<'a> {
                 let (open, h) = (&open[tours.clone()], &h[tours.start * n_words..tours.end * n_words]);
                 // Results are the tours' own, so the size of the pieces is free: full batches for all threads, then more of them.
                 let n_threads = rayon::current_num_threads();
-                let batch = open.len().div_ceil(n_threads).clamp(1, BATCH);
+                let batch = open.len().div_ceil(n_threads).clamp(1, BLOCK);
                 let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
                 let pieces = open.par_chunks(piece).zip(h.par_chunks(piece * n_words));
                 pieces.map(|(open, h)| round.advance(open, h, made, limit)).collect()
@@ -331,24 +328,15 @@ struct Round<'a> {
     n_complete: AtomicU64,
 }
 
-/// What became of some tours in one round.
-struct Piece {
-    tours: Vec<Tour>,
-    /// The states of those still out, in order.
-    h: Vec<u64>,
-    sums: Vec<f64>,
-    n_steps: u64,
-}
-team::parcel!(Piece { tours, h, sums, n_steps });
-
-/// A place in the batch.
-#[derive(Clone, Copy)]
-struct Slot {
-    /// Which tour of the piece has it.
-    k: usize,
-    stream: Stream,
-    /// Steps made since the tour began.
-    length: u32,
+team::parcel! {
+    /// What became of some tours in one round.
+    struct Piece {
+        tours: Vec<Tour>,
+        /// The states of those still out, in order.
+        h: Vec<u64>,
+        sums: Vec<f64>,
+        n_steps: u64,
+    }
 }
 
 impl Round<'_> {
@@ -363,9 +351,8 @@ impl Round<'_> {
 
     /// Bring the tours `open`, now in the states `from` after `made` steps, to `limit` steps or to their ends.
     fn advance(&self, open: &[u32], from: &[u64], made: u32, limit: u32) -> Result<Piece> {
-        let (isa, rbm) = (Isa::best(), self.engine.rbm);
-        let (n_words, n_statistics) = (words_for(rbm.n_hidden()), self.n_statistics);
-        let words_v = words_for(rbm.n_visible());
+        let (rbm, n_statistics) = (self.engine.rbm, self.n_statistics);
+        let (n_words, words_v) = (words_for(rbm.n_hidden()), words_for(rbm.n_visible()));
         let cut = |&t: &u32| Tour { start: self.starts[t as usize], length: made.max(1), end: End::Cut };
         let mut piece = Piece {
             tours: open.iter().map(cut).collect(),
@@ -374,73 +361,56 @@ impl Round<'_> {
             n_steps: 0,
         };
         let mut last = from.to_vec();
-        let slot = |k: usize| Slot {
-            k,
-            stream: stream_of(self.settings, Purpose::TourStep, open[k] as usize),
-            length: made,
-        };
-        let mut next = open.len().min(BATCH);
-        let mut slots: Vec<Slot> = (0..next).map(slot).collect();
-        let mut h = from[..next * n_words].to_vec();
-        let mut v = vec![0; next * words_v];
-        let mut draws: Vec<Draws> = Vec::with_capacity(BATCH);
+        // Tours are counted within the piece.
+        let state = |k: usize| &from[k * n_words..][..n_words];
+        let place = |k: usize| Place { tour: k, length: u64::from(made) };
+        let clock =
+            |k: usize| Clock::new(stream_of(self.settings, Purpose::TourStep, open[k] as usize), 2 * made);
+        let first: Option<Vec<u64>> = self.first.as_ref().map(|first| {
+            open.iter().flat_map(|&t| &first[t as usize * n_words..][..n_words]).copied().collect()
+        });
+        let mut next = open.len().min(BLOCK);
+        let h = from[..next * n_words].to_vec();
+        let mut chains = Chains::new(rbm, self.settings.visible, h, (0..next).map(clock).collect());
+        let places = (0..next).map(place).collect();
+        let mut walk = Walk::new(rbm, self.engine.set, &mut chains, places, u64::from(limit))
+            .ending_at_first(first.as_deref());
         let mut scratch = Scratch::of_thread();
-        while !slots.is_empty() && !self.is_late() {
+        while !walk.is_over() && !self.is_late() {
             if self.progress.cancelled() {
                 return Err(Error::Cancelled);
             }
-            let n = slots.len();
-            let mut mean_v = Vec::new();
-            draws.clear();
-            if self.settings.visible == VisibleChain::Sampled {
-                draws.extend(slots.iter().map(|s| s.stream.at(2 * s.length)));
-                v.truncate(n * words_v);
-                sample(isa, rbm.down(), States::Bits(&h), &draws, &mut scratch, &mut v, None);
-            } else {
-                let mut out = Tiles::zeros(n, rbm.n_visible());
-                means(isa, rbm.down(), States::Bits(&h), &mut scratch, &mut out);
-                mean_v = out.to_rows();
-            }
-            if n_statistics > 0 {
-                for ((slot, v), h) in slots.iter().zip(v.chunks_exact(words_v)).zip(h.chunks_exact(n_words)) {
-                    (self.add)(v, h, &mut piece.sums[slot.k * n_statistics..][..n_statistics]);
+            piece.n_steps += walk.places().len() as u64;
+            let mut arrivals = walk.step(&mut scratch, None, |chains, places, _| {
+                if n_statistics > 0 {
+                    let states = chains.v_bits().chunks_exact(words_v).zip(chains.h().chunks_exact(n_words));
+                    for (place, (v, h)) in places.iter().zip(states) {
+                        (self.add)(v, h, &mut piece.sums[place.tour * n_statistics..][..n_statistics]);
+                    }
                 }
+            });
+            for at in walk.places() {
+                piece.tours[at.tour].length = at.length as u32;
             }
-            let visible = if mean_v.is_empty() { States::Bits(&v) } else { States::Reals(&mean_v) };
-            draws.clear();
-            draws.extend(slots.iter().map(|s| s.stream.at(2 * s.length + 1)));
-            sample(isa, rbm.up(), visible, &draws, &mut scratch, &mut h, None);
-            piece.n_steps += n as u64;
-
-            let mut r = 0;
-            while r < slots.len() {
-                let Slot { k, ref mut length, .. } = slots[r];
-                *length += 1;
-                let state = &h[r * n_words..][..n_words];
+            // A tour that has ended makes room for the next.
+            arrivals.retain(|arrival| {
+                let k = walk.places()[arrival.place].tour;
                 let tour = &mut piece.tours[k];
-                tour.length = *length;
-                if let Some(end) = self.end(open[k] as usize, state) {
-                    tour.end = end;
-                } else if *length < limit {
-                    r += 1;
-                    continue;
-                } else {
-                    last[k * n_words..][..n_words].copy_from_slice(state);
+                match (arrival.at_first, arrival.row) {
+                    (true, _) => tour.end = End::OwnStart,
+                    (false, Some(row)) => tour.end = self.end(open[k] as usize, row as u32),
+                    (false, None) => {
+                        last[k * n_words..][..n_words].copy_from_slice(walk.chains().h_of(arrival.place));
+                    }
                 }
-                // The place is free.
-                if next < open.len() {
-                    slots[r] = slot(next);
-                    h[r * n_words..][..n_words].copy_from_slice(&from[next * n_words..][..n_words]);
-                    next += 1;
-                    r += 1;
-                } else {
-                    slots.swap_remove(r);
-                    let tail = slots.len() * n_words;
-                    h.copy_within(tail.., r * n_words);
-                    h.truncate(tail);
-                    // What moved here from the end has not been looked at yet.
+                if next == open.len() {
+                    return true;
                 }
-            }
+                walk.start(arrival.place, place(next), clock(next), state(next));
+                next += 1;
+                false
+            });
+            walk.leave(arrivals);
         }
         let out = piece.tours.iter().zip(last.chunks_exact(n_words)).filter(|(t, _)| !t.is_complete());
         piece.h = out.flat_map(|(_, h)| h).copied().collect();
@@ -450,14 +420,10 @@ impl Round<'_> {
         Ok(piece)
     }
 
-    /// How tour `t` ends if its next hidden state is `state`, or that it does not.
-    fn end(&self, t: usize, state: &[u64]) -> Option<End> {
-        if self.first.as_ref().is_some_and(|first| &first[t * state.len()..][..state.len()] == state) {
-            return Some(End::OwnStart);
-        }
-        let row = self.engine.set.find(state)? as u32;
+    /// How tour `t` has ended, if it is in row `row` of the set.
+    fn end(&self, t: usize, row: u32) -> End {
         let is_own = self.first.is_none() && row == self.starts[t];
-        Some(if is_own { End::OwnStart } else { End::Elsewhere(row) })
+        if is_own { End::OwnStart } else { End::Elsewhere(row) }
     }
 }
 

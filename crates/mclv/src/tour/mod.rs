@@ -22,6 +22,7 @@ mod ccdf;
 mod classes;
 mod engine;
 mod estimate;
+mod extremes;
 mod pilot;
 mod record;
 mod set_file;
@@ -32,11 +33,13 @@ mod tail;
 #[cfg(test)]
 mod tests;
 mod theory;
+mod walk;
 
 pub use ccdf::{Ccdf, CcdfPoint};
 pub use classes::ClassTours;
 pub use engine::{AddStatistics, TourEngine};
 pub use estimate::{Estimate, EstimateGuarantee};
+pub use extremes::{Extremes, FirstStep};
 pub use pilot::PilotSettings;
 pub use record::{End, StartedFrom, Tour, Tours};
 pub use settings::TourSettings;
@@ -44,3 +47,4 @@ pub(crate) use start_table::StartTable;
 pub use stopping_set::StoppingSet;
 pub use tail::{Contribution, TailFit};
 pub use theory::{HiddenChain, TourTheory};
+pub(crate) use walk::{Place, Walk};

@@ -1,17 +1,13 @@
 //! Make a stopping set from a pilot chain, where there are no data or where the model goes elsewhere.
 
 use super::StoppingSet;
-use crate::bits::{BitRows, words_for};
+use crate::bits::BitRows;
+use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
 use crate::team;
 use crate::{Error, Result};
-use mclv_kernels::Isa;
-use mclv_kernels::layer::{Scratch, States, sample};
-use rayon::prelude::*;
-
-/// Chains per unit of parallel work.
-const BLOCK: usize = 64;
+use mclv_kernels::layer::Scratch;
 
 /// Gibbs chains whose states become a stopping set.
 #[derive(Clone, Debug, PartialEq)]
@@ -60,7 +56,7 @@ impl StoppingSet {
                 return Err(Error::InvalidSetting { name, value: value.to_string(), cure });
             }
         }
-        let (n_hidden, n_words) = (rbm.n_hidden(), words_for(rbm.n_hidden()));
+        let n_hidden = rbm.n_hidden();
         let mut h = BitRows::zeros(n_chains, n_hidden);
         for chain in 0..n_chains {
             match from {
@@ -87,33 +83,23 @@ impl StoppingSet {
                 }
             }
         }
-        let of_block = |(block, h): (usize, &mut [u64])| {
-            let n = h.len() / n_words;
-            let mut v = vec![0; n * words_for(rbm.n_visible())];
-            let mut visited = Vec::with_capacity(n_steps as usize * h.len());
-            let (mut draws, mut scratch) = (Vec::with_capacity(n), Scratch::of_thread());
+        let of_block = |block: usize| {
+            let chains = block * BLOCK..n_chains.min((block + 1) * BLOCK);
+            let first = h.rows(chains.start, chains.len()).to_vec();
+            let clock = |chain: usize| Clock::new(stream(seed, Purpose::Pilot, chain as u64), 0);
+            let mut chains = Chains::new(rbm, VisibleChain::Sampled, first, chains.map(clock).collect());
+            let mut visited = Vec::with_capacity(n_steps as usize * chains.h().len());
+            let mut scratch = Scratch::of_thread();
             for t in 0..burn_in + n_steps {
-                let at = |r: usize, half: u32| {
-                    stream(seed, Purpose::Pilot, (block * BLOCK + r) as u64).at(2 * t + half)
-                };
-                draws.clear();
-                draws.extend((0..n).map(|r| at(r, 0)));
-                sample(Isa::best(), rbm.down(), States::Bits(h), &draws, &mut scratch, &mut v, None);
-                draws.clear();
-                draws.extend((0..n).map(|r| at(r, 1)));
-                sample(Isa::best(), rbm.up(), States::Bits(&v), &draws, &mut scratch, h, None);
+                chains.step(rbm, &mut scratch, None);
                 if t >= burn_in {
-                    visited.extend_from_slice(h);
+                    visited.extend_from_slice(chains.h());
                 }
             }
             visited
         };
-        // Where the chains end is of no use: only what they have visited is exchanged.
-        let visited: Vec<Vec<u64>> = team::share_all(n_chains.div_ceil(BLOCK), |blocks| {
-            let words = blocks.start * BLOCK * n_words..h.words().len().min(blocks.end * BLOCK * n_words);
-            let h = h.words_mut()[words].par_chunks_mut(BLOCK * n_words).enumerate();
-            h.map(|(k, h)| of_block((blocks.start + k, h))).collect()
-        });
+        // Where the chains end is of no use: only the states that they visited are exchanged.
+        let visited: Vec<Vec<u64>> = team::map_blocks(n_chains.div_ceil(BLOCK), of_block);
         Ok(Self::new(&BitRows::from_words(n_hidden, visited.concat())))
     }
 

@@ -111,6 +111,21 @@ impl Tours {
         self.tours.iter().filter(|t| t.end == End::OwnStart).count()
     }
 
+    /// Tours that returned to another state than they began in.
+    pub fn n_elsewhere(&self) -> usize {
+        self.tours.iter().filter(|t| matches!(t.end, End::Elsewhere(_))).count()
+    }
+
+    /// Tours that returned after one step.
+    pub fn n_one_step(&self) -> usize {
+        self.tours.iter().filter(|t| t.is_complete() && t.length == 1).count()
+    }
+
+    /// The steps of the longest tour, cut or not.
+    pub fn longest(&self) -> u32 {
+        self.tours.iter().map(|t| t.length).max().unwrap_or(0)
+    }
+
     /// Whether every tour returned.
     pub fn all_complete(&self) -> bool {
         self.tours.iter().all(Tour::is_complete)

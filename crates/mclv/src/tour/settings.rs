@@ -1,6 +1,6 @@
 //! Say how many tours to make, and when to cut them.
 
-use crate::gradient::VisibleChain;
+use crate::chain::VisibleChain;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 

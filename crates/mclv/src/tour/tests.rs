@@ -19,7 +19,7 @@ use crate::data::{self, DataSpec, Rows};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
-use crate::train::{TrainSettings, Trainer};
+use crate::train::{TrainSettings, Training};
 
 /// The largest `|z|` that is put down to chance.
 const LIMIT: f64 = 5.5;
@@ -75,9 +75,6 @@ fn bars_and_stripes() -> (Rbm, Rows) {
     let data = data::load(&spec, &Silent).unwrap().rows;
     let settings =
         TrainSettings { n_hidden: 8, epochs: 2_000, batch_size: 14, seed: 3, ..TrainSettings::default() };
-    let mut trainer = Trainer::new(settings, &data, None).unwrap();
-    while !trainer.is_finished() {
-        trainer.epoch(&data, &Silent).unwrap();
-    }
-    (trainer.rbm().clone(), data)
+    let rbm = Training::new(settings).unwatched().fit(&data).unwrap().model;
+    (rbm, data)
 }

@@ -1,9 +1,10 @@
 //! Keep everything that is needed to go on as if nothing had happened.
 
-use super::run::Progressed;
+use super::folder::RunFolder;
+use super::old_checkpoint;
 use super::trainer::TrainerState;
 use crate::bits::BitRows;
-use crate::gradient::{Moments, PhaseState};
+use crate::gradient::{Array, Moments, State};
 use crate::model::Rbm;
 use crate::{Error, Result, write_atomically};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -13,7 +14,10 @@ use std::collections::HashMap;
 use std::path::Path;
 
 const KEY: &str = "mclv-checkpoint";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// What the names of the estimator's arrays begin with.
+const ESTIMATOR: &str = "estimator.";
 
 /// The small facts of a checkpoint. Floats are kept as bits: going on must be exact.
 #[derive(Serialize, Deserialize)]
@@ -25,6 +29,9 @@ struct Facts<T> {
     update: usize,
     n_steps: u64,
     gradient_norm: u64,
+    /// The facts of the estimator's state.
+    #[serde(default)]
+    estimator: serde_json::Value,
     /// What belongs to the trainer's owner.
     run: T,
 }
@@ -46,19 +53,20 @@ impl Snapshot {
     /// # Errors
     /// If there is none or it is damaged.
     pub fn load(folder: &Path) -> Result<Self> {
-        let (state, _) = load(&super::run::checkpoint_path(folder))?;
-        let chains = state.phase.chains(state.rbm.n_hidden());
+        let (state, _) = load::<serde_json::Value>(&RunFolder::new(folder).checkpoint())?;
+        let chains = state.estimator.bit_rows("chains", state.rbm.n_hidden());
+        let chains = chains.ok().filter(|chains| chains.n_rows() > 0);
         Ok(Self { rbm: state.rbm, epoch: state.epoch, chains })
     }
 }
 
 /// Write a checkpoint; the one before stays until this one is complete.
-pub(super) fn save(path: &Path, state: &TrainerState, run: &Progressed) -> Result<()> {
+pub(super) fn save(path: &Path, state: &TrainerState, run: &impl Serialize) -> Result<()> {
     write_atomically(path, &to_bytes(state, run))
 }
 
 /// Read a checkpoint.
-pub(super) fn load(path: &Path) -> Result<(TrainerState, Progressed)> {
+pub(super) fn load<T: DeserializeOwned>(path: &Path) -> Result<(TrainerState, T)> {
     from_bytes(path, &std::fs::read(path).map_err(Error::io("read", path))?)
 }
 
@@ -79,15 +87,12 @@ pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
             tensors.push((format!("memory{k}.a"), Dtype::F32, f32s(&m.a)));
         }
     }
-    for (name, words) in &state.phase.words {
-        tensors.push((
-            format!("words.{name}"),
-            Dtype::U64,
-            words.iter().flat_map(|x| x.to_le_bytes()).collect(),
-        ));
-    }
-    for (name, numbers) in &state.phase.numbers {
-        tensors.push((format!("numbers.{name}"), Dtype::F64, f64s(numbers)));
+    for (name, array) in &state.estimator.arrays {
+        let (dtype, bytes) = match array {
+            Array::Words(words) => (Dtype::U64, words.iter().flat_map(|x| x.to_le_bytes()).collect()),
+            Array::Numbers(numbers) => (Dtype::F64, f64s(numbers)),
+        };
+        tensors.push((format!("{ESTIMATOR}{name}"), dtype, bytes));
     }
     let facts = Facts {
         version: VERSION,
@@ -97,6 +102,7 @@ pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
         update: state.update,
         n_steps: state.n_steps,
         gradient_norm: state.gradient_norm.to_bits(),
+        estimator: state.estimator.facts.clone(),
         run,
     };
     let views = tensors.iter().map(|(name, dtype, data)| {
@@ -147,17 +153,20 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
         (moments.b, moments.a) = (b, a);
         Ok(Some(moments))
     };
-    let mut names = tensors.names();
-    names.sort_unstable();
-    let mut phase = PhaseState::default();
-    for name in names {
-        if let Some(short) = name.strip_prefix("words.") {
-            let words = bytes_of(name)?.as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
-            phase.words.push((short.into(), words));
-        } else if let Some(short) = name.strip_prefix("numbers.") {
-            phase.numbers.push((short.into(), f64s(name)?));
-        }
-    }
+    let arrays = |prefix: &'static str| {
+        tensors.tensors().into_iter().filter_map(move |(name, tensor)| {
+            let chunks = tensor.data().as_chunks().0;
+            let array = match tensor.dtype() {
+                Dtype::F64 => Array::Numbers(chunks.iter().map(|&b| f64::from_le_bytes(b)).collect()),
+                _ => Array::Words(chunks.iter().map(|&b| u64::from_le_bytes(b)).collect()),
+            };
+            Some((name.strip_prefix(prefix)?.to_owned(), array))
+        })
+    };
+    let estimator = match found {
+        1 => old_checkpoint::upgrade(arrays("words.").chain(arrays("numbers."))),
+        _ => State { facts: facts.estimator, arrays: arrays(ESTIMATOR).collect() },
+    };
     let lambda = f64s("lambda")?;
     if lambda.len() != n_hidden {
         return Err(broken("the offsets have another size".into()));
@@ -167,7 +176,7 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
         lambda,
         n_steps: facts.n_steps,
         memory: [memory(0)?, memory(1)?],
-        phase,
+        estimator,
         epoch: facts.epoch,
         update: facts.update,
         gradient_norm: f64::from_bits(facts.gradient_norm),

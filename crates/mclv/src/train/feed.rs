@@ -4,6 +4,7 @@ use super::checkpoint;
 use super::schedule::Schedule;
 use super::settings::TrainSettings;
 use super::trainer::{self, Trainer};
+use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::gradient::Gradient;
 use crate::model::Rbm;
@@ -101,9 +102,14 @@ impl Feed {
         self.trainer.rbm()
     }
 
-    /// The trainer.
-    pub fn trainer(&self) -> &Trainer {
-        &self.trainer
+    /// Pieces so far.
+    pub fn n_pieces(&self) -> usize {
+        self.trainer.epochs_done()
+    }
+
+    /// The hidden states of persistent chains or running tours, if there are any.
+    pub fn chains(&self) -> Option<BitRows> {
+        self.trainer.chains()
     }
 
     /// Everything that is needed to go on as if nothing had happened.
@@ -139,7 +145,6 @@ impl Feed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bits::BitRows;
     use crate::progress::Silent;
 
     #[test]

@@ -152,7 +152,7 @@ pub(super) fn judge(metrics: &Metrics, tours: Option<&TourInfo>, fallen: Option<
         if tours.min_ess < 0.1 {
             warnings.push(Warning::LowEss { ess: tours.min_ess });
         }
-        let rate = tours.n_accepted as f64 / tours.n_proposed as f64;
+        let rate = tours.acceptance();
         if rate < 0.1 {
             warnings.push(Warning::LowAcceptance { rate });
         }

@@ -1,25 +1,35 @@
 //! Train a model: minibatches, optimiser, schedule, watching, checkpoints.
 
+mod best;
 mod checkpoint;
-mod course;
 mod feed;
-mod fit;
+mod files;
+mod folder;
 mod guard;
+mod listener;
 mod monitor;
+mod old_checkpoint;
 mod optimizer;
 mod run;
 mod schedule;
+mod session;
 mod settings;
-mod trainer;
+#[cfg(test)]
+mod tests;
+pub(crate) mod trainer;
+mod training;
 mod weights;
 
 pub use checkpoint::Snapshot;
 pub use feed::Feed;
-pub use fit::Fit;
+pub use files::Checkpoints;
+pub use folder::{RunFolder, RunRecord, WarningHistory};
 pub use guard::Warning;
+pub use listener::Listener;
 pub use monitor::Metrics;
 pub use optimizer::Optimizer;
-pub use run::{Checkpoints, Listener, Outcome, Run, RunInput};
+pub use run::{Run, RunInput};
 pub use schedule::Schedule;
+pub use session::Session;
 pub use settings::TrainSettings;
-pub use trainer::Trainer;
+pub use training::{Outcome, Trained, Training};

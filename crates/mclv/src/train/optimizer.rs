@@ -108,24 +108,20 @@ impl Stepper {
         self.n_steps += 1;
         let (rule, decay) = (self.rule.at(rate, self.n_steps), self.decay);
         let n_pieces = gradient.n_pieces();
-        let (mut first, first_a) = Memory::pieces(self.first.as_mut(), n_pieces);
-        let (mut second, second_a) = Memory::pieces(self.second.as_mut(), n_pieces);
-        rbm.update(|pieces, a| {
-            let memories = first.drain(..).zip(second.drain(..));
-            let beside: Vec<_> = pieces.into_iter().zip(memories).collect();
-            gradient.finish(
-                offsets,
-                beside,
-                |gradient_w, gradient_b, (mut piece, (mut first, mut second))| {
-                    for (k, (w, g)) in piece.w.iter_mut().zip(gradient_w).enumerate() {
-                        rule.apply(w.as_mut_slice(), g.as_slice(), first.w(k), second.w(k), decay);
-                    }
-                    piece.transpose();
-                    rule.apply(piece.b, gradient_b, first.b, second.b, Decay::default());
-                },
-            );
-            rule.apply(a, &gradient.a, first_a, second_a, Decay::default());
+        let (first, first_a) = Memory::pieces(self.first.as_mut(), n_pieces);
+        let (second, second_a) = Memory::pieces(self.second.as_mut(), n_pieces);
+        let (model, a) = rbm.parts_mut();
+        let memories = first.into_iter().zip(second);
+        let pieces: Vec<_> = model.into_iter().zip(memories).collect();
+        gradient.finish_beside(offsets, pieces, |w, b, (mut piece, (mut first, mut second))| {
+            for (k, (to, w)) in piece.w.iter_mut().zip(w).enumerate() {
+                rule.apply(to.as_mut_slice(), w.as_slice(), first.w(k), second.w(k), decay);
+            }
+            piece.transpose();
+            rule.apply(piece.b, b, first.b, second.b, Decay::default());
         });
+        rule.apply(a, &gradient.a, first_a, second_a, Decay::default());
+        rbm.biases_changed();
     }
 
     /// What must be kept to go on exactly.

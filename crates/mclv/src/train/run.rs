@@ -1,31 +1,17 @@
-//! Train in a run folder: data, updates, evaluations, checkpoints, and going on after an interruption.
-//!
-//! ```text
-//! RUN/config.toml               the resolved settings: the truth about the run
-//! RUN/metrics.jsonl             a line for each epoch
-//! RUN/checkpoints/latest.…      everything needed to go on, bit for bit
-//! RUN/model.safetensors         the model at the end
-//! RUN/best.safetensors          the model with the best validation likelihood
-//! ```
+//! A run that is described by a configuration: its data, and how to train on them.
 
-use super::checkpoint;
-use super::course::{self, Advance, Best, Parts};
-use super::guard::{self, Warning};
-use super::monitor::{Metrics, Monitor, Weighted};
+use super::monitor::Metrics;
 use super::settings::TrainSettings;
-use super::trainer::Trainer;
+use super::training::{Trained, Training};
 use super::weights;
-use crate::bits::BitRows;
-use crate::data::{self, Binarize, DataSpec, Dataset, Rows, Split};
-use crate::file::{ModelFile, Provenance, write_atomically};
+use super::{RunFolder, TrainSettings as Checked};
+use crate::data::{self, Binarize, DataProvenance, DataSpec, Dataset, Rows, Split};
+use crate::file::{ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::progress::Progress;
-use crate::team;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 /// What a run is made from: the content of `config.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -73,265 +59,37 @@ fn suggestion(message: &str) -> Option<String> {
     quoted.min_by_key(distance).filter(|known| distance(known) <= unknown.len() / 2).map(str::to_owned)
 }
 
-/// Who is told how a run goes.
-pub trait Listener: Progress {
-    /// An epoch is finished.
-    fn epoch(&self, metrics: &Metrics);
-    /// Something should be said.
-    fn warning(&self, warning: &Warning);
-    /// An epoch was evaluated: its metrics, the model, and the hidden states of persistent chains if there are any.
-    fn evaluated(&self, _metrics: &Metrics, _rbm: &Rbm, _chains: Option<&BitRows>) {}
+/// What the files of a run tell of its settings and data.
+#[derive(Clone, Debug)]
+pub(super) struct Description {
+    pub(super) input: RunInput,
+    pub(super) data: DataProvenance,
+    pub(super) weights_sha256: Option<String>,
 }
 
-/// How a run ended.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Outcome {
-    /// All epochs done, or stopped early for lack of progress.
-    Finished {
-        /// The last metrics.
-        metrics: Box<Metrics>,
-        /// The epoch with the best validation likelihood, and that likelihood.
-        best: Option<(usize, f64)>,
-        /// Whether patience ran out.
-        early: bool,
-    },
-    /// A parameter became NaN; the model of the epoch before is kept.
-    Diverged(Warning),
-    /// Stopped by the listener; the checkpoint is ready to go on from.
-    Interrupted {
-        /// Epochs finished.
-        epochs: usize,
-    },
-}
-
-/// What a run remembers beside the trainer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Progressed {
-    /// Length of `metrics.jsonl` that belongs to this state.
-    metrics_bytes: u64,
-    #[serde(flatten)]
-    best: Best,
-    /// Seconds spent before.
-    seconds: f64,
-    /// SHA-256 of the training data and of the file of weights: going on with others would be another run.
-    data_sha256: String,
-    weights_sha256: Option<String>,
-}
-
-/// When checkpoints are written.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Checkpoints {
-    /// Epochs between two.
-    pub every_epochs: usize,
-    /// Minutes after which one is written in any case.
-    pub every_minutes: f64,
-}
-
-impl Default for Checkpoints {
-    fn default() -> Self {
-        Self { every_epochs: 10, every_minutes: 5.0 }
-    }
-}
-
-/// A run in its folder.
-pub struct Run {
-    folder: PathBuf,
-    input: RunInput,
-    train: Dataset,
-    /// The grey values behind the training rows, where bits are redrawn in each epoch.
-    grey: Option<Rows>,
-    validation: Option<Dataset>,
-    weights: Weights,
-    trainer: Trainer,
-    progressed: Progressed,
-    begun: Instant,
-}
-
-impl Run {
-    /// Begin a run in a new folder.
-    ///
-    /// # Errors
-    /// If the folder holds a run already, or data and settings do not go together.
-    pub fn create(folder: &Path, mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
-        input.train.check()?;
-        // Of several ranks the first may already have begun to write when others look.
-        team::together(if team::is_first() && config_path(folder).exists() {
-            Err(Error::InvalidSetting {
-                name: "run folder",
-                value: folder.display().to_string(),
-                cure: "it holds a run already: go on with --resume, or choose another folder",
-            })
-        } else {
-            Ok(())
-        })?;
-        let (train, grey, validation) = load_data(&input, progress)?;
-        let weights = load_weights(&input, &train, progress)?;
-        input.train = input.train.resolved(train.n_rows());
-        input.train.check()?;
-        let trainer = Trainer::new(input.train.clone(), &train.rows, weights.train.clone())?;
-        let checkpoints = folder.join("checkpoints");
-        if team::is_first() {
-            std::fs::create_dir_all(&checkpoints).map_err(Error::io("create", &checkpoints))?;
+impl Description {
+    /// Of rows in memory.
+    pub(super) fn of_memory(train: &Rows, settings: &Checked) -> Self {
+        let data = DataSpec { source: "memory".into(), ..DataSpec::default() };
+        Self {
+            input: RunInput { data, train: settings.clone(), weights: None },
+            data: Dataset::from_rows("memory", train.clone()).provenance,
+            weights_sha256: None,
         }
-        let run = Self {
-            folder: folder.into(),
-            input,
-            grey,
-            validation,
-            trainer,
-            progressed: Progressed {
-                data_sha256: train.provenance.sha256.clone(),
-                weights_sha256: weights.sha256.clone(),
-                ..Progressed::default()
-            },
-            train,
-            weights,
-            begun: Instant::now(),
-        };
-        write_atomically(&run.folder.join("metrics.jsonl"), b"")?;
-        run.save_checkpoint()?;
-        // Last: a folder with a config has all it needs to go on.
-        write_atomically(&config_path(folder), run.input.to_toml().as_bytes())?;
-        Ok(run)
     }
 
-    /// Go on with the run in a folder, exactly where its last checkpoint is.
-    ///
-    /// # Errors
-    /// If the folder holds no run, the run is damaged, or its data or weights are no longer the same.
-    pub fn resume(folder: &Path, progress: &dyn Progress) -> Result<Self> {
-        // Nobody goes on, and writes, before all have read.
-        team::together(Self::read(folder, progress))
+    /// The same with all settings decided.
+    pub(super) fn with_settings(mut self, settings: &Checked) -> Self {
+        self.input.train = settings.clone();
+        self
     }
 
-    fn read(folder: &Path, progress: &dyn Progress) -> Result<Self> {
-        let config = config_path(folder);
-        let text = std::fs::read_to_string(&config).map_err(Error::io("read", &config))?;
-        let input = RunInput::from_toml(&text, &config)?;
-        let (train, grey, validation) = load_data(&input, progress)?;
-        let weights = load_weights(&input, &train, progress)?;
-        let (state, progressed) = checkpoint::load(&checkpoint_path(folder))?;
-        check_unchanged(Path::new(&input.data.source), &progressed.data_sha256, &train.provenance.sha256)?;
-        if let (Some(path), Some(then), Some(now)) =
-            (&input.weights, &progressed.weights_sha256, &weights.sha256)
-        {
-            check_unchanged(path, then, now)?;
-        }
-        let mut trainer = Trainer::new(input.train.clone(), &train.rows, weights.train.clone())?;
-        if (state.rbm.n_visible(), state.rbm.n_hidden()) != (train.n_columns(), input.train.n_hidden) {
-            let (expected, got) = (train.n_columns(), state.rbm.n_visible());
-            return Err(Error::ShapeMismatch {
-                what: "visible units of the checkpoint".into(),
-                expected,
-                got,
-            });
-        }
-        trainer.restore(state)?;
-        let metrics = folder.join("metrics.jsonl");
-        if team::is_first() {
-            let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&metrics);
-            file.and_then(|f| f.set_len(progressed.metrics_bytes)).map_err(Error::io("write", &metrics))?;
-        }
-        Ok(Self {
-            folder: folder.into(),
-            input,
-            train,
-            grey,
-            validation,
-            weights,
-            trainer,
-            progressed,
-            begun: Instant::now(),
-        })
-    }
-
-    /// The settings.
-    pub fn input(&self) -> &RunInput {
-        &self.input
-    }
-
-    /// The training rows.
-    pub fn train_data(&self) -> &Dataset {
-        &self.train
-    }
-
-    /// Train to the end, or until the listener says stop.
-    ///
-    /// # Errors
-    /// If a file cannot be written; the last checkpoint then still stands.
-    pub fn go(&mut self, checkpoints: Checkpoints, listener: &dyn Listener) -> Result<Outcome> {
-        let settings = self.input.train.clone();
-        let monitor = Monitor::new(&settings, self.weighted_train());
-        let mut last_checkpoint = Instant::now();
-        let mut checkpoint_seconds = 0.0;
-        let mut last = Metrics::default();
-        while !self.trainer.is_finished() {
-            // Also where a run that has stopped early is taken up again.
-            if self.progressed.best.is_out_of_patience(settings.patience) {
-                return self.finish(last, true);
-            }
-            let redrawn = self.grey.as_ref().map(|grey| {
-                data::binarize(grey, Binarize::Bernoulli, settings.seed, self.trainer.epochs_done() as u64)
-            });
-            let train = Weighted { rows: &self.train.rows, weights: self.weights.train.as_deref() };
-            let validation = self
-                .validation
-                .as_ref()
-                .map(|d| Weighted { rows: &d.rows, weights: self.weights.validation.as_deref() });
-            let parts = Parts { rows: redrawn.as_ref().unwrap_or(&self.train.rows), train, validation };
-            let advance = course::advance(
-                &mut self.trainer,
-                &mut self.progressed.best,
-                &settings,
-                Some(&monitor),
-                parts,
-                listener,
-            )?;
-            let (mut metrics, judgement) = match advance {
-                Advance::Interrupted => {
-                    self.save_checkpoint()?;
-                    return Ok(Outcome::Interrupted { epochs: self.trainer.epochs_done() });
-                }
-                Advance::Diverged(warning) => return self.diverged(warning, listener),
-                Advance::Epoch(metrics, judgement) => (*metrics, judgement),
-            };
-            if judgement.is_best {
-                self.model_file(self.trainer.rbm().clone(), &metrics)
-                    .save(self.folder.join("best.safetensors"))?;
-            }
-            metrics.seconds = self.progressed.seconds + self.begun.elapsed().as_secs_f64();
-            metrics.warnings = guard::judge(&metrics, metrics.tours.as_ref(), judgement.fallen);
-            self.write_metrics(&metrics)?;
-            listener.epoch(&metrics);
-            metrics.warnings.iter().for_each(|warning| listener.warning(warning));
-            if metrics.train_log_likelihood.is_some() {
-                listener.evaluated(&metrics, self.trainer.rbm(), self.trainer.chains().as_ref());
-            }
-            last = metrics;
-            let epoch = last.epoch;
-            let since = last_checkpoint.elapsed().as_secs_f64();
-            // However short epochs are, writing takes no more than 5 % of the time.
-            let affordable = since >= 20.0 * checkpoint_seconds;
-            if epoch.is_multiple_of(checkpoints.every_epochs.max(1)) && affordable
-                || since >= 60.0 * checkpoints.every_minutes
-            {
-                let begun = Instant::now();
-                self.save_checkpoint()?;
-                last_checkpoint = Instant::now();
-                checkpoint_seconds = (last_checkpoint - begun).as_secs_f64();
-            }
-        }
-        self.finish(last, false)
-    }
-
-    fn weighted_train(&self) -> Weighted<'_> {
-        Weighted { rows: &self.train.rows, weights: self.weights.train.as_deref() }
-    }
-
-    fn model_file(&self, rbm: Rbm, metrics: &Metrics) -> ModelFile {
+    /// A model with its provenance; `best` is the epoch of the best evaluation and its likelihood.
+    pub(super) fn model_file(&self, rbm: Rbm, metrics: &Metrics, best: Option<(usize, f64)>) -> ModelFile {
+        let Self { input, data, weights_sha256 } = self;
         let mut settings =
-            serde_json::json!({ "command": "train", "data": self.input.data, "train": self.input.train });
-        if let (Some(path), Some(sha256)) = (&self.input.weights, &self.weights.sha256) {
+            serde_json::json!({ "command": "train", "data": input.data, "train": input.train });
+        if let (Some(path), Some(sha256)) = (&input.weights, weights_sha256) {
             settings["weights"] = serde_json::json!({ "file": path, "sha256": sha256 });
         }
         let history = serde_json::json!({
@@ -340,66 +98,99 @@ impl Run {
                 "value": z.value, "std_err": z.std_err, "method": z.method, "guarantee": z.guarantee })),
             "train_log_likelihood": metrics.train_log_likelihood,
             "validation_log_likelihood": metrics.validation_log_likelihood,
-            "best_epoch": self.progressed.best.get().map(|b| b.0),
+            "best_epoch": best.map(|best| best.0),
         });
         let provenance = Provenance {
             settings,
-            seed: Some(self.input.train.seed),
-            data: Some(self.train.provenance.clone()),
+            seed: Some(input.train.seed),
+            data: Some(data.clone()),
             history,
             ..Provenance::default()
         };
         ModelFile { rbm, provenance }
     }
+}
 
-    fn finish(&mut self, metrics: Metrics, early: bool) -> Result<Outcome> {
-        let metrics = if metrics.epoch == 0 { self.read_last_metrics()? } else { metrics };
-        self.model_file(self.trainer.rbm().clone(), &metrics).save(self.folder.join("model.safetensors"))?;
-        self.save_checkpoint()?;
-        let best = self.progressed.best.get();
-        Ok(Outcome::Finished { metrics: Box::new(metrics), best, early })
+/// A run as `config.toml` describes it, its data loaded.
+///
+/// ```
+/// use mclv::data::DataSpec;
+/// use mclv::progress::Silent;
+/// use mclv::train::{Run, RunInput, TrainSettings};
+/// let data = DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() };
+/// let train = TrainSettings { n_hidden: 4, epochs: 2, ..TrainSettings::default() };
+/// let run = Run::load(RunInput { data, train, weights: None }, &Silent)?;
+/// let trained = run.training().fit(run.rows())?;
+/// assert_eq!(trained.history.len(), 2);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+pub struct Run {
+    input: RunInput,
+    train: Dataset,
+    /// The grey values behind the training rows, where bits are redrawn in each epoch.
+    grey: Option<Rows>,
+    validation: Option<Dataset>,
+    weights: Weights,
+}
+
+impl Run {
+    /// Loads the data of a run.
+    ///
+    /// # Errors
+    /// If the data or the weights cannot be read, or do not go together.
+    pub fn load(input: RunInput, progress: &dyn Progress) -> Result<Self> {
+        input.train.check()?;
+        let (train, grey, validation) = load_data(&input, progress)?;
+        let weights = load_weights(&input, &train, progress)?;
+        Ok(Self { input, train, grey, validation, weights })
     }
 
-    fn diverged(&mut self, warning: Warning, listener: &dyn Listener) -> Result<Outcome> {
-        listener.warning(&warning);
-        let metrics = Metrics { epoch: self.trainer.epochs_done(), ..Metrics::default() };
-        self.model_file(self.trainer.rbm().clone(), &metrics).save(self.folder.join("model.safetensors"))?;
-        Ok(Outcome::Diverged(warning))
+    /// Loads the data of the run in a folder.
+    ///
+    /// # Errors
+    /// If the folder holds no run, or its data cannot be read.
+    pub fn open(folder: &Path, progress: &dyn Progress) -> Result<Self> {
+        Self::load(RunFolder::new(folder).read_input()?, progress)
     }
 
-    fn write_metrics(&mut self, metrics: &Metrics) -> Result<()> {
-        if !team::is_first() {
-            return Ok(());
+    /// The configuration.
+    pub fn input(&self) -> &RunInput {
+        &self.input
+    }
+
+    /// The configuration, with all settings as a training has decided them.
+    pub fn resolved(&self, trained: &Trained) -> RunInput {
+        RunInput { train: trained.settings.clone(), ..self.input.clone() }
+    }
+
+    /// The training data.
+    pub fn train_data(&self) -> &Dataset {
+        &self.train
+    }
+
+    /// The training rows.
+    pub fn rows(&self) -> &Rows {
+        &self.train.rows
+    }
+
+    /// A training with the settings, weights and validation rows of this run.
+    pub fn training(&self) -> Training<'_> {
+        let description = Description {
+            input: self.input.clone(),
+            data: self.train.provenance.clone(),
+            weights_sha256: self.weights.sha256.clone(),
+        };
+        let mut training = Training::new(self.input.train.clone())
+            .weights(self.weights.train.as_deref())
+            .described(description);
+        if let Some(validation) = &self.validation {
+            training = training.weighted_validation(&validation.rows, self.weights.validation.as_deref());
         }
-        let path = self.folder.join("metrics.jsonl");
-        let line = format!("{}\n", serde_json::to_string(metrics).expect("metrics are plain JSON"));
-        let mut file =
-            std::fs::OpenOptions::new().append(true).open(&path).map_err(Error::io("write", &path))?;
-        file.write_all(line.as_bytes()).map_err(Error::io("write", &path))?;
-        self.progressed.metrics_bytes += line.len() as u64;
-        Ok(())
+        match &self.grey {
+            Some(grey) => training.redraw_from(grey),
+            None => training,
+        }
     }
-
-    fn read_last_metrics(&self) -> Result<Metrics> {
-        let path = self.folder.join("metrics.jsonl");
-        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-        let last = text.lines().last().map(serde_json::from_str);
-        Ok(last.and_then(|m| m.ok()).unwrap_or_default())
-    }
-
-    fn save_checkpoint(&self) -> Result<()> {
-        let mut progressed = self.progressed.clone();
-        progressed.seconds += self.begun.elapsed().as_secs_f64();
-        checkpoint::save(&checkpoint_path(&self.folder), &self.trainer.state(), &progressed)
-    }
-}
-
-fn config_path(folder: &Path) -> PathBuf {
-    folder.join("config.toml")
-}
-
-pub(super) fn checkpoint_path(folder: &Path) -> PathBuf {
-    folder.join("checkpoints").join("latest.safetensors")
 }
 
 /// Training rows, the grey values behind them if they are to be redrawn, and validation rows where the data have some of
@@ -454,16 +245,6 @@ fn load_weights(input: &RunInput, train: &Dataset, progress: &dyn Progress) -> R
     let problem = format!(
         "has {n} weights for {n_train} training rows of {}; give one for each of these, or for each row of a data file",
         input.data.source
-    );
-    Err(Error::malformed(path, problem))
-}
-
-fn check_unchanged(path: &Path, then: &str, now: &str) -> Result<()> {
-    if then == now {
-        return Ok(());
-    }
-    let problem = format!(
-        "has changed since the run began (SHA-256 {now}, was {then}); put it back, or begin a new run"
     );
     Err(Error::malformed(path, problem))
 }

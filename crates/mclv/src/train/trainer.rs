@@ -5,7 +5,9 @@ use super::settings::TrainSettings;
 use super::weights;
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::{Moments, NegativePhase, PairBlock, PhaseState, Step, TourInfo, Update, total_weight};
+use crate::gradient::{
+    Estimator, EstimatorInfo, Minibatch, Moments, PairBlock, State, Step, Update, total_weight,
+};
 use crate::model::{Offsets, Rbm};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
@@ -17,21 +19,7 @@ use mclv_kernels::update::Decay;
 const ASK_EVERY: usize = 16;
 
 /// A model in training. Everything that follows from here follows from the settings and the data.
-///
-/// ```
-/// use mclv::data::{self, DataSpec};
-/// use mclv::progress::Silent;
-/// use mclv::train::{TrainSettings, Trainer};
-/// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
-/// let settings = TrainSettings { n_hidden: 4, epochs: 3, ..TrainSettings::default() };
-/// let mut trainer = Trainer::new(settings, &bars.rows, None)?;
-/// while !trainer.is_finished() {
-///     trainer.epoch(&bars.rows, &Silent)?;
-/// }
-/// assert_eq!(trainer.rbm().n_hidden(), 4);
-/// # Ok::<(), mclv::Error>(())
-/// ```
-pub struct Trainer {
+pub(crate) struct Trainer {
     pub(super) settings: TrainSettings,
     weights: Option<Vec<f32>>,
     /// Of all rows; 1 without weights.
@@ -39,9 +27,11 @@ pub struct Trainer {
     rbm: Rbm,
     stepper: Stepper,
     pub(super) offsets: Offsets,
-    phase: Box<dyn NegativePhase>,
-    /// Whether `phase` is still that of the warm-up.
-    warming_up: bool,
+    estimator: Box<dyn Estimator>,
+    /// Whether it is the caller's own, not the one that the settings name.
+    estimator_is_given: bool,
+    /// The estimator of the warm-up, as long as that lasts.
+    warm_up: Option<Box<dyn Estimator>>,
     pub(super) epoch: usize,
     /// Updates made in the current epoch.
     pub(super) update: usize,
@@ -58,7 +48,7 @@ pub(crate) struct TrainerState {
     pub(crate) lambda: Vec<f64>,
     pub(crate) n_steps: u64,
     pub(crate) memory: [Option<Moments>; 2],
-    pub(crate) phase: PhaseState,
+    pub(crate) estimator: State,
     pub(crate) epoch: usize,
     pub(crate) update: usize,
     pub(crate) gradient_norm: f64,
@@ -69,7 +59,7 @@ impl Trainer {
     ///
     /// # Errors
     /// If settings, data and weights do not go together.
-    pub fn new(settings: TrainSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
+    pub(crate) fn new(settings: TrainSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
         if let Some(weights) = &weights {
             weights::check(weights, data.n_rows())?;
         }
@@ -81,7 +71,7 @@ impl Trainer {
     ///
     /// # Errors
     /// If settings, model, data and weights do not go together.
-    pub fn from_model(
+    pub(crate) fn from_model(
         settings: TrainSettings,
         rbm: Rbm,
         data: &Rows,
@@ -117,14 +107,12 @@ impl Trainer {
     ) -> Self {
         let decay = Decay { l1: settings.l1 as f32, l2: settings.l2 as f32 };
         let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
-        let warming_up = settings.warm_up_epochs > 0;
-        let phase =
-            if warming_up { settings.warm_up.negative_phase() } else { settings.gradient.negative_phase() };
         Self {
             stepper: Stepper::new(settings.optimizer, decay, n_visible, n_hidden),
             offsets: Offsets { visible, hidden: vec![0.5; n_hidden] },
-            phase,
-            warming_up,
+            estimator: settings.gradient.estimator(),
+            estimator_is_given: false,
+            warm_up: (settings.warm_up_epochs > 0).then(|| settings.warm_up.estimator()),
             epoch: 0,
             update: 0,
             gradient: Moments::zeros(n_visible, n_hidden),
@@ -139,52 +127,66 @@ impl Trainer {
         }
     }
 
+    /// Use this estimator instead of the one that the settings name.
+    pub(super) fn use_estimator(&mut self, estimator: Box<dyn Estimator>) {
+        self.estimator = estimator;
+        self.estimator_is_given = true;
+    }
+
+    /// The estimator at work: that of the warm-up, or the one proper.
+    fn current(&mut self) -> &mut dyn Estimator {
+        match &mut self.warm_up {
+            Some(warm_up) => &mut **warm_up,
+            None => &mut *self.estimator,
+        }
+    }
+
     /// The model as it is now.
-    pub fn rbm(&self) -> &Rbm {
+    pub(crate) fn rbm(&self) -> &Rbm {
         &self.rbm
     }
 
+    /// The model.
+    pub(crate) fn into_rbm(self) -> Rbm {
+        self.rbm
+    }
+
     /// Epochs finished.
-    pub fn epochs_done(&self) -> usize {
+    pub(crate) fn epochs_done(&self) -> usize {
         self.epoch
     }
 
     /// Whether all epochs are done.
-    pub fn is_finished(&self) -> bool {
+    pub(crate) fn is_finished(&self) -> bool {
         self.epoch >= self.settings.epochs
     }
 
     /// The learning rate at the beginning of the current epoch.
-    pub fn learning_rate(&self) -> f64 {
+    pub(crate) fn learning_rate(&self) -> f64 {
         let s = &self.settings;
         s.schedule.rate(s.learning_rate, self.epoch, s.epochs, 0, 1)
     }
 
     /// Norm of the gradient of the epoch's last update, after clipping; 0 if nothing could be learnt from that one.
-    pub fn gradient_norm(&self) -> f64 {
+    pub(crate) fn gradient_norm(&self) -> f64 {
         self.gradient_norm
     }
 
-    /// What happened to tours since the last call, if the estimator has tours.
-    pub fn take_tour_info(&mut self) -> Option<TourInfo> {
-        self.phase.take_tour_info()
-    }
-
-    /// Share of the hidden bits of persistent chains that changed since the last call, if there are chains.
-    pub fn take_chains_moved(&mut self) -> Option<f64> {
-        self.phase.take_chains_moved()
+    /// What happened to chains or tours since the last call.
+    pub(crate) fn take_info(&mut self) -> EstimatorInfo {
+        self.current().take_info()
     }
 
     /// The hidden states of persistent chains or running tours, if there are any.
-    pub fn chains(&self) -> Option<BitRows> {
-        self.phase.chains()
+    pub(crate) fn chains(&self) -> Option<BitRows> {
+        self.warm_up.as_ref().unwrap_or(&self.estimator).chains()
     }
 
     /// Go on to the end of the epoch, or until the listener says stop: then between two updates, ready to go on.
     ///
     /// # Errors
     /// [`Error::Cancelled`] if stopped; or what the estimator cannot do.
-    pub fn epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
+    pub(crate) fn epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
         // On a worker thread from the start: handing each minibatch to the pool from outside costs more than its work.
         let mut result = Ok(());
         let team = team::current();
@@ -205,12 +207,8 @@ impl Trainer {
                 return Err(Error::Cancelled);
             }
             // One with the first update: a stop falls before all of this or after it.
-            if self.update == 0 {
-                if self.warming_up && self.epoch >= self.settings.warm_up_epochs {
-                    self.phase = self.settings.gradient.negative_phase();
-                    self.warming_up = false;
-                }
-                self.phase.begin_epoch(&self.rbm, data, self.step_at(0, n_updates))?;
+            if self.update == 0 && self.epoch >= self.settings.warm_up_epochs {
+                self.warm_up = None;
             }
             stepped = self.make_update(data, batches[self.update], n_updates, progress)?;
             self.update += 1;
@@ -245,19 +243,29 @@ impl Trainer {
         progress: &dyn Progress,
     ) -> Result<bool> {
         let share = self.weight_share(batch);
-        if share == 0.0 {
-            return Ok(false);
-        }
-        let update = Update {
+        let minibatch = Minibatch {
             rbm: &self.rbm,
             data,
             rows: batch,
             weights: self.weights.as_deref(),
             step: self.step_at(self.update, n_updates),
-            progress,
         };
+        let update = Update::new(minibatch, progress);
+        let estimator = match &mut self.warm_up {
+            Some(warm_up) => warm_up,
+            None => &mut self.estimator,
+        };
+        if self.update == 0 {
+            estimator.begin_epoch(&update)?;
+        }
+        if share == 0.0 {
+            return Ok(false);
+        }
         self.gradient.clear();
-        let Some(positive) = self.phase.subtract(&update, &mut self.gradient)? else { return Ok(false) };
+        if !estimator.estimate(&update, &mut self.gradient)? {
+            return Ok(false);
+        }
+        let positive = update.into_positive();
         let offsets = self.settings.centred.then(|| {
             for (lambda, mean) in self.offsets.hidden.iter_mut().zip(PairBlock::hidden_means(&positive)) {
                 *lambda += self.settings.offset_rate * (mean - *lambda);
@@ -269,8 +277,7 @@ impl Trainer {
         let s = &self.settings;
         let rate = share * s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
         if s.clip > 0.0 {
-            let nothing = vec![(); self.gradient.n_pieces()];
-            self.gradient.finish(offsets, nothing, |_, _, ()| ());
+            self.gradient.finish(offsets);
             let norm = self.gradient.norm();
             if norm > s.clip {
                 self.gradient.scale((s.clip / norm) as f32);
@@ -296,7 +303,7 @@ impl Trainer {
             lambda: self.offsets.hidden.clone(),
             n_steps,
             memory: memory.map(Option::<&Moments>::cloned),
-            phase: self.phase.state(),
+            estimator: self.warm_up.as_ref().unwrap_or(&self.estimator).save(),
             epoch: self.epoch,
             update: self.update,
             gradient_norm: self.gradient_norm,
@@ -304,15 +311,14 @@ impl Trainer {
     }
 
     pub(crate) fn restore(&mut self, state: TrainerState) -> Result<()> {
-        let warming_up = state.epoch < self.settings.warm_up_epochs;
-        // At the very end of the warm-up the phase is still the warm-up's until the next epoch begins.
-        self.warming_up = warming_up
-            || (self.settings.warm_up_epochs > 0
-                && state.epoch == self.settings.warm_up_epochs
-                && state.update == 0);
-        let gradient = if self.warming_up { &self.settings.warm_up } else { &self.settings.gradient };
-        self.phase = gradient.negative_phase();
-        self.phase.restore(&state.rbm, &state.phase)?;
+        // At the very end of the warm-up its estimator is kept until the next epoch begins.
+        let n = self.settings.warm_up_epochs;
+        let warming_up = state.epoch < n || n > 0 && state.epoch == n && state.update == 0;
+        self.warm_up = warming_up.then(|| self.settings.warm_up.estimator());
+        if !self.estimator_is_given {
+            self.estimator = self.settings.gradient.estimator();
+        }
+        self.current().restore(&state.rbm, &state.estimator)?;
         self.rbm = state.rbm;
         self.offsets.hidden = state.lambda;
         self.stepper.restore(state.n_steps, state.memory);

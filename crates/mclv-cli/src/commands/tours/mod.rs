@@ -8,19 +8,20 @@ use super::{check_output, model_data};
 use crate::cli::Global;
 use crate::output::{Output, facts, table};
 use crate::plot;
+use crate::view;
 use crate::watch::Watch;
 use anyhow::{Context, ensure};
 use args::ToursFrom;
 use mclv::data::{Dataset, Labels, RealRows, Rows};
 use mclv::partition::{LogZ, mclv_from_tours};
 use mclv::tour::{
-    Ccdf, ClassTours, Contribution, End, Estimate, HiddenChain, StartedFrom, TailFit, Tour, TourEngine,
-    TourSettings, Tours,
+    Ccdf, ClassTours, Contribution, End, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom, TailFit,
+    TourEngine, TourSettings, Tours,
 };
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
 use mclv_report::figure::{Axis, Figure, PictureGrid, Point, Series};
 use mclv_report::page::{Block, Page, Section};
-use mclv_report::tours::{FirstSteps, Toured, extremes, first_steps, picture_grids};
+use mclv_report::tours::{Toured, picture_grids};
 use serde::Serialize;
 use serde_json::json;
 
@@ -28,6 +29,8 @@ use serde_json::json;
 const THINNING: f64 = 1.05;
 /// Models are solved exactly if that takes about 2 to this power of operations.
 const EXACT_WORK: usize = 27;
+/// Tours of each kind in the pictures of the page.
+const PAGE_TOURS: usize = 8;
 /// The grey of places without a picture.
 const NO_PICTURE: f32 = 0.375;
 
@@ -129,7 +132,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     };
 
     let (mut reports, mut tails, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut all_tours, mut grids) = (Vec::new(), Vec::new());
+    let (mut toured, mut grids) = (Vec::new(), Vec::new());
     for &m in &args.samples_per_row {
         let all: Vec<usize> = (0..data.n_rows()).collect();
         let (set, members) =
@@ -145,31 +148,32 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         let mut report = Report::new(m, &model.rbm, &data, &drawn, &tours)?;
         if args.pictures.is_some() {
             let columns = usize::from(args.columns);
-            let (shortest, longest) = extremes(tours.as_slice(), columns);
-            for numbers in [&shortest, &longest] {
-                let FirstSteps { starts, next } =
-                    first_steps((&model.rbm, &drawn.set), &engine, (&tours, &settings), rows, numbers)?;
+            let Extremes { shortest, longest } = engine.extremes(&tours, &settings, rows, columns)?;
+            let lengths = |steps: &[FirstStep]| steps.iter().map(|step| step.tour.length).collect();
+            report.pictured = Some(Pictured { shortest: lengths(&shortest), longest: lengths(&longest) });
+            for steps in [shortest, longest] {
+                let (starts, next): (Vec<_>, Vec<_>) = steps.into_iter().map(|s| (s.start, s.next)).unzip();
                 for line in [starts, next] {
                     let mut line = line.concat();
                     line.resize(columns * model.rbm.n_visible(), NO_PICTURE);
                     pictures.extend(line);
                 }
             }
-            let lengths =
-                |numbers: Vec<usize>| numbers.into_iter().map(|t| tours.as_slice()[t].length).collect();
-            report.pictured = Some(Pictured { shortest: lengths(shortest), longest: lengths(longest) });
         }
-        if let (Some(_), Some(shape)) = (&args.report, shape) {
-            let (model, run) = ((&model.rbm, &drawn.set), (&tours, &settings));
-            grids.extend(picture_grids(model, &engine, run, rows, shape, 8)?);
+        let name = format!("m = {m}");
+        if args.report.is_some() {
+            toured.push(view::toured(&name, &drawn.set, &tours));
+            if let Some(shape) = shape {
+                let extremes = engine.extremes(&tours, &settings, rows, PAGE_TOURS)?;
+                grids.extend(picture_grids(&extremes, shape));
+            }
         }
-        tails.push((format!("m = {m}"), tours.ccdf()));
+        tails.push((name, tours.ccdf()));
         reports.push(report);
-        all_tours.push((drawn.set.len(), tours));
     }
     if let Some(path) = &args.report {
         let title = format!("Tours of {}", args.model.display());
-        super::report::save(&page(title, &data, &reports, &all_tours, grids), path)?;
+        super::report::save(&page(title, &data, &reports, &toured, grids), path)?;
     }
 
     if let Some(path) = &args.csv {
@@ -190,8 +194,6 @@ impl Report {
     fn new(m: u16, rbm: &Rbm, data: &Dataset, drawn: &Drawn, tours: &Tours) -> anyhow::Result<Self> {
         let all = tours.as_slice();
         let from_rows = tours.started_from() == StartedFrom::Rows;
-        let count = |is: &dyn Fn(&Tour) -> bool| all.iter().filter(|t| is(t)).count();
-        let one_step = |t: &Tour| t.is_complete() && t.length == 1;
         let log_z = if from_rows { None } else { Some(mclv_from_tours(tours)?) };
         let is_small = 2 * rbm.n_hidden() + rbm.n_hidden().max(rbm.n_visible()) <= EXACT_WORK;
         let exact = if is_small && tours.is_gibbs() && !from_rows {
@@ -213,11 +215,11 @@ impl Report {
             n_complete: tours.n_complete(),
             cut_at: all.iter().filter(|t| !t.is_complete()).map(|t| t.length).max(),
             n_own_start: tours.n_own_start(),
-            n_elsewhere: count(&|t| matches!(t.end, End::Elsewhere(_))),
-            n_one_step: count(&one_step),
-            n_own_start_in_one_step: count(&|t| one_step(t) && t.end == End::OwnStart),
+            n_elsewhere: tours.n_elsewhere(),
+            n_one_step: tours.n_one_step(),
+            n_own_start_in_one_step: all.iter().filter(|t| t.length == 1 && t.end == End::OwnStart).count(),
             mean_length: tours.mean_length(),
-            longest: all.iter().map(|t| t.length).max().unwrap_or(0),
+            longest: tours.longest(),
             tail_fit: tours.tail_fit(),
             contributions: tours.contributions(),
             log_z,
@@ -298,15 +300,10 @@ fn page(
     title: String,
     data: &Dataset,
     reports: &[Report],
-    tours: &[(usize, Tours)],
+    toured: &[Toured],
     grids: Vec<PictureGrid>,
 ) -> Page {
     let name = |report: &Report| format!("m = {}", report.samples_per_row);
-    let toured: Vec<Toured<'_>> = reports
-        .iter()
-        .zip(tours)
-        .map(|(report, (n_states, tours))| Toured { name: name(report), n_states: *n_states, tours })
-        .collect();
     let mut by_label = Figure::new("Longer than one step, by label").y(Axis::linear("% of tours"));
     let labels = reports.iter().find_map(|report| report.by_label.as_ref());
     if let Some(labels) = labels {
@@ -325,12 +322,12 @@ fn page(
             Some(log_z)
         })
         .collect();
-    let mut blocks = mclv_report::tours::blocks(&toured);
+    let mut blocks = mclv_report::tours::blocks(toured);
     blocks.insert(1, Block::chart(by_label, ""));
     let pictures = grids.into_iter().map(|grid| {
         Block::pictures(grid, "Above where tours began, below the visible layer after the first step.")
     });
-    let log_z = if estimates.is_empty() { Vec::new() } else { mclv_report::log_z::blocks(&estimates) };
+    let log_z = mclv_report::log_z::blocks(&estimates, view::agreement(&estimates).as_ref());
     Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preprocessing))
         .with(Section::new("Tours", blocks))
         .with(Section::new("Pictures", pictures))

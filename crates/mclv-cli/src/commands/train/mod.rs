@@ -15,7 +15,7 @@ use crate::output::{Output, facts};
 use crate::sparkline::sparkline;
 use crate::watch::Watch;
 use mclv::team;
-use mclv::train::{Checkpoints, Outcome, Run};
+use mclv::train::{Checkpoints, Outcome, Run, RunFolder};
 use serde_json::json;
 use settings::resolve;
 use std::path::PathBuf;
@@ -23,16 +23,26 @@ use summary::summary;
 use watching::Live;
 
 pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
-    let (mut run, folder) = match &args.resume {
-        Some(folder) => (Run::resume(folder, &Watch::new("fetching", "B"))?, folder.clone()),
+    let watch = Watch::new("fetching", "B");
+    let (run, folder) = match &args.resume {
+        // No rank goes on before all have read.
+        Some(folder) => (team::together(Run::open(folder, &watch))?, folder.clone()),
         None => {
             let input = resolve(args, global)?;
             let folder = match &args.output {
                 Some(folder) => folder.clone(),
                 None => free_folder(&input.data.source),
             };
-            (Run::create(&folder, input, &Watch::new("fetching", "B"))?, folder)
+            (Run::load(input, &watch)?, folder)
         }
+    };
+    drop(watch);
+    let checkpoints =
+        Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
+    let training = run.training().checkpoints(checkpoints);
+    let session = match &args.resume {
+        Some(_) => training.resume(&folder, run.rows())?,
+        None => training.in_folder(&folder).begin(run.rows())?,
     };
     // What people look at is the first rank's affair.
     let shows = team::is_first();
@@ -43,12 +53,11 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     }
     let events =
         (shows && args.look.tensorboard).then(|| Events::create(&folder, run.train_data())).transpose()?;
-    let live = Live::new(global.json, events);
-    let checkpoints =
-        Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
-    let outcome = run.go(checkpoints, &live)?;
-    let likelihoods = live.likelihoods();
+    let mut live = Live::new(global.json, events);
+    let trained = session.observe(&mut live).finish()?;
+    let likelihoods = live.likelihoods().to_vec();
     drop(live);
+    let (input, outcome) = (run.resolved(&trained), trained.outcome);
     let ended = !matches!(outcome, Outcome::Interrupted { .. });
     // A model is worth more than a page about it: what goes wrong here is said, and no failure.
     let report = (shows && ended && !args.look.no_report)
@@ -59,11 +68,11 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     }
     match outcome {
         Outcome::Finished { metrics, best, early } => {
-            let json = json!({ "run": folder.to_string_lossy(), "model": folder.join("model.safetensors").to_string_lossy(),
+            let json = json!({ "run": folder.to_string_lossy(), "model": RunFolder::new(&folder).model().to_string_lossy(),
                 "early_stop": early, "best": best.map(|(epoch, value)| json!({ "epoch": epoch, "log_likelihood": value })),
-                "metrics": metrics, "config": run.input(), "report": report.as_ref().map(|p| p.to_string_lossy()) });
+                "metrics": metrics, "config": input, "report": report.as_ref().map(|p| p.to_string_lossy()) });
             out.print(&json, || {
-                let mut text = summary(&metrics, best, early, run.input(), &folder);
+                let mut text = summary(&metrics, best, early, &input, &folder);
                 let mut lines = Vec::new();
                 let curve = sparkline(&likelihoods, 40);
                 if let (false, Some(first), Some(last)) =

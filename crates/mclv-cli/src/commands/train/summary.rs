@@ -3,7 +3,7 @@
 use crate::output::{facts, table};
 use mclv::human_seconds;
 use mclv::partition::Guarantee;
-use mclv::train::{Metrics, RunInput};
+use mclv::train::{Metrics, RunFolder, RunInput};
 use std::path::Path;
 
 /// A table of likelihoods, followed by facts about the run.
@@ -50,7 +50,7 @@ pub(super) fn summary(
         lines.push(("weights", format!("{}: likelihoods are means by these", path.display())));
     }
     lines.push(("run", folder.display().to_string()));
-    lines.push(("next", format!("mclv likelihood {}", folder.join("model.safetensors").display())));
+    lines.push(("next", format!("mclv likelihood {}", RunFolder::new(folder).model().display())));
     text.push_str(&facts(&lines));
     text
 }

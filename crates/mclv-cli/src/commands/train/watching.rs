@@ -8,15 +8,14 @@ use mclv::progress::Progress;
 use mclv::team;
 use mclv::train::{Listener, Metrics, Warning};
 use std::collections::HashSet;
-use std::sync::Mutex;
 
 /// The live line: a bar with the last likelihoods; warnings once each.
 pub(super) struct Live {
     watch: Watch,
-    said: Mutex<HashSet<String>>,
+    said: HashSet<String>,
     quiet: bool,
     /// Of training rows, in order.
-    likelihoods: Mutex<Vec<f64>>,
+    likelihoods: Vec<f64>,
     events: Option<Events>,
 }
 
@@ -24,16 +23,16 @@ impl Live {
     pub(super) fn new(quiet: bool, events: Option<Events>) -> Self {
         Self {
             watch: Watch::new("training", "updates"),
-            said: Mutex::default(),
+            said: HashSet::new(),
             quiet,
-            likelihoods: Mutex::default(),
+            likelihoods: Vec::new(),
             events,
         }
     }
 
     /// The log-likelihoods of the training rows, one for each evaluation so far.
-    pub(super) fn likelihoods(&self) -> Vec<f64> {
-        self.likelihoods.lock().map(|l| l.clone()).unwrap_or_default()
+    pub(super) fn likelihoods(&self) -> &[f64] {
+        &self.likelihoods
     }
 }
 
@@ -48,7 +47,7 @@ impl Progress for Live {
 }
 
 impl Listener for Live {
-    fn epoch(&self, metrics: &Metrics) {
+    fn epoch(&mut self, metrics: &Metrics) {
         if let Some(events) = &self.events {
             events.epoch(metrics);
         }
@@ -63,21 +62,19 @@ impl Listener for Live {
         let text = format!("epoch {}: log-likelihood {train:.2}{validation}{error}", metrics.epoch);
         tracing::info!("{text}");
         self.watch.say(text);
-        if let Ok(mut likelihoods) = self.likelihoods.lock() {
-            likelihoods.push(train);
-        }
+        self.likelihoods.push(train);
     }
 
-    fn evaluated(&self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
+    fn evaluated(&mut self, metrics: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
         if let Some(events) = &self.events {
             team::alone(|| events.evaluated(metrics, rbm, chains));
         }
     }
 
-    fn warning(&self, warning: &Warning) {
+    fn warning(&mut self, warning: &Warning) {
         // Numbers change from epoch to epoch; the kind of warning is said once.
         let kind = serde_json::to_value(warning).ok().and_then(|v| v["warning"].as_str().map(str::to_owned));
-        let new = self.said.lock().is_ok_and(|mut said| said.insert(kind.unwrap_or_default()));
+        let new = self.said.insert(kind.unwrap_or_default());
         if new && !self.quiet && !matches!(warning, Warning::Diverged { .. }) {
             self.watch.above(&format!("warning: {warning}"));
         }

@@ -7,8 +7,8 @@ use super::oracle::Joint;
 use super::{LIMIT, Replicates, differences, negative, step};
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::lvs::LvsPhase;
-use crate::gradient::{Lvs, NegativePhase, Starts, Statistics, TourLength, Unfinished, VisibleChain};
+use crate::gradient::lvs::LvsEstimator;
+use crate::gradient::{Estimator, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 
@@ -27,22 +27,15 @@ fn models() -> (Rbm, Rbm) {
 }
 
 /// A phase in the middle of a run: a set, a table of `earlier`, tours under way.
-pub(super) fn resumed(settings: Lvs, rbm: &Rbm, earlier: &Rbm, set: &[u64], tours: &[u64]) -> LvsPhase {
-    let mut phase = LvsPhase::new(settings);
-    let mut state = phase.state();
-    for (name, words) in &mut state.words {
-        match name.as_str() {
-            "set" => *words = set.to_vec(),
-            "tours" | "starts" => *words = tours.to_vec(),
-            "lengths" => *words = vec![0; tours.len()],
-            _ => {}
-        }
-    }
-    for (name, numbers) in &mut state.numbers {
-        if name == "table" {
-            *numbers = Joint::new(earlier).log_weights(set);
-        }
-    }
+pub(super) fn resumed(settings: Lvs, rbm: &Rbm, earlier: &Rbm, set: &[u64], tours: &[u64]) -> LvsEstimator {
+    let mut phase = LvsEstimator::new(settings);
+    let state = phase
+        .save()
+        .with_words("set", set.to_vec())
+        .with_words("chains", tours.to_vec())
+        .with_words("starts", tours.to_vec())
+        .with_words("lengths", vec![0; tours.len()])
+        .with_numbers("table", Joint::new(earlier).log_weights(set));
     phase.restore(rbm, &state).unwrap();
     phase
 }
@@ -83,10 +76,10 @@ fn run(settings: &Lvs, now: &Rbm, earlier: &Rbm) -> Outcome {
                 _ => {}
             }
         }
-        for &h in phase.state().words("tours").unwrap() {
+        for &h in phase.save().words("chains").unwrap() {
             hidden[h as usize] += 1.0 / (N_REPLICATES as usize * N_TOURS) as f64;
         }
-        let info = phase.take_tour_info().unwrap();
+        let info = phase.take_info().tours.unwrap();
         assert_eq!(info.n_steps, u64::from(N_UPDATES * settings.k.limit()) * N_TOURS as u64);
         n_proposed += info.n_proposed;
         n_accepted += info.n_accepted;

@@ -15,7 +15,7 @@ fn replicates(rbm: &Rbm, k: usize, visible: VisibleChain) -> Replicates {
         rbm.n_visible(),
         (0..40).map(|r| if r % 2 == 0 { 0 } else { 0b10_1011 }).collect(),
     );
-    let mut phase = Gradient::Cd { k, visible }.negative_phase();
+    let mut phase = Gradient::Cd { k, visible }.estimator();
     let mut replicates = Replicates::default();
     for update in 0..N_REPLICATES {
         let estimate = negative(&mut *phase, rbm, &Rows::Bits(rows.clone()), step(update));

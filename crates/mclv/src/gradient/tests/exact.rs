@@ -1,10 +1,9 @@
 use super::oracle::{Joint, parameters};
-use super::{data_pairs, list, negative, step};
+use super::{data_pairs, list, negative, step, with_update};
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::{Gradient, Moments, Update, total_weight};
+use crate::gradient::{Gradient, Moments, total_weight};
 use crate::model::tests::random_rbm;
-use crate::progress::Silent;
 
 /// Kept in single precision.
 const TOLERANCE: f64 = 1e-6;
@@ -19,7 +18,7 @@ fn it_is_the_enumeration_of_either_layer_and_not_of_a_neighbouring_model() {
     for (n_visible, n_hidden) in [(8, 5), (5, 7), (6, 6), (1, 8), (9, 1)] {
         let rbm = random_rbm(n_visible, n_hidden, 1.5, 21);
         let data = Rows::Bits(BitRows::zeros(1, n_visible));
-        let estimate = negative(&mut *Gradient::Exact.negative_phase(), &rbm, &data, step(0));
+        let estimate = negative(&mut *Gradient::Exact.estimator(), &rbm, &data, step(0));
         let exact = Joint::new(&rbm).moments();
         assert!(
             worst(&estimate, &exact) < TOLERANCE,
@@ -43,18 +42,13 @@ fn data_minus_model_is_the_slope_of_the_log_likelihood() {
         moments.add([data_pairs(&rbm, &bits)], 1.0 / rows.len() as f32);
         moments.flush();
         let only_data = list(&moments, 1.0);
-        let mut phase = Gradient::Exact.negative_phase();
+        let mut phase = Gradient::Exact.estimator();
         moments.clear();
         let data = Rows::Bits(bits);
-        let update = Update {
-            rbm: &rbm,
-            data: &data,
-            rows: &[0, 1, 2, 3, 4],
-            weights: None,
-            step: step(0),
-            progress: &Silent,
-        };
-        let positive = phase.subtract(&update, &mut moments).unwrap().unwrap();
+        let positive = with_update(&rbm, &data, step(0), |update| {
+            assert!(phase.estimate(&update, &mut moments).unwrap());
+            update.into_positive()
+        });
         assert_eq!(total_weight(&positive), rows.len() as f64);
         moments.add(positive, 1.0 / rows.len() as f32);
         moments.flush();
@@ -82,9 +76,8 @@ fn a_layer_too_large_to_enumerate_is_refused() {
     let rbm = random_rbm(21, 21, 0.1, 23);
     let data = Rows::Bits(BitRows::zeros(1, 21));
     let mut moments = Moments::zeros(21, 21);
-    let mut phase = Gradient::Exact.negative_phase();
-    let update =
-        Update { rbm: &rbm, data: &data, rows: &[0], weights: None, step: step(0), progress: &Silent };
-    let Err(refused) = phase.subtract(&update, &mut moments) else { panic!("enumerated 2²¹ states") };
+    let mut phase = Gradient::Exact.estimator();
+    let refused = with_update(&rbm, &data, step(0), |update| phase.estimate(&update, &mut moments));
+    let Err(refused) = refused else { panic!("enumerated 2²¹ states") };
     assert!(refused.to_string().contains("at most 20 units"), "{refused}");
 }

@@ -4,12 +4,12 @@ use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
 
 /// The joint distribution of a small machine. Lists of parameters and of moments go: W (row-major), b, a.
-pub(super) struct Joint {
+pub(crate) struct Joint {
     n_visible: usize,
     n_hidden: usize,
     /// `p(v, h)` at `h · 2^n_visible + v`.
     p: Vec<f64>,
-    pub(super) log_z: f64,
+    pub(crate) log_z: f64,
 }
 
 /// `v_i h_j`, `v_i`, `h_j` of one pair.
@@ -19,17 +19,17 @@ fn features(n_visible: usize, n_hidden: usize, v: usize, h: usize) -> Vec<f64> {
     pairs.chain((0..n_visible).map(|i| bit(v, i))).chain((0..n_hidden).map(|j| bit(h, j))).collect()
 }
 
-pub(super) fn parameters(rbm: &Rbm) -> Vec<f64> {
+pub(crate) fn parameters(rbm: &Rbm) -> Vec<f64> {
     let all = [rbm.weights(), rbm.visible_bias().to_vec(), rbm.hidden_bias().to_vec()].concat();
     all.into_iter().map(f64::from).collect()
 }
 
 impl Joint {
-    pub(super) fn new(rbm: &Rbm) -> Self {
+    pub(crate) fn new(rbm: &Rbm) -> Self {
         Self::of(rbm.n_visible(), rbm.n_hidden(), &parameters(rbm))
     }
 
-    pub(super) fn of(n_visible: usize, n_hidden: usize, parameters: &[f64]) -> Self {
+    pub(crate) fn of(n_visible: usize, n_hidden: usize, parameters: &[f64]) -> Self {
         let minus_energy = |s: usize| -> f64 {
             let (v, h) = (s % (1 << n_visible), s >> n_visible);
             features(n_visible, n_hidden, v, h).iter().zip(parameters).map(|(f, x)| f * x).sum()
@@ -58,29 +58,29 @@ impl Joint {
     }
 
     /// `E_p[v hᵀ]`, `E_p[v]`, `E_p[h]`.
-    pub(super) fn moments(&self) -> Vec<f64> {
+    pub(crate) fn moments(&self) -> Vec<f64> {
         self.mean_features(|v, h| self.of_pair(v, h))
     }
 
     /// `p(h)` of every hidden state.
-    pub(super) fn hidden(&self) -> Vec<f64> {
+    pub(crate) fn hidden(&self) -> Vec<f64> {
         self.p.chunks_exact(1 << self.n_visible).map(|p| p.iter().sum()).collect()
     }
 
     /// `log Z_S` of a set of hidden states.
-    pub(super) fn log_z_s(&self, set: &[u64]) -> f64 {
+    pub(crate) fn log_z_s(&self, set: &[u64]) -> f64 {
         let p = self.hidden();
         self.log_z + set.iter().map(|&h| p[h as usize]).sum::<f64>().ln()
     }
 
     /// `log p*(h)` of some hidden states.
-    pub(super) fn log_weights(&self, set: &[u64]) -> Vec<f64> {
+    pub(crate) fn log_weights(&self, set: &[u64]) -> Vec<f64> {
         let p = self.hidden();
         set.iter().map(|&h| self.log_z + p[h as usize].ln()).collect()
     }
 
     /// Independent draws from `p(h)`.
-    pub(super) fn draw_hidden(&self, n: usize, replicate: u32) -> Vec<u64> {
+    pub(crate) fn draw_hidden(&self, n: usize, replicate: u32) -> Vec<u64> {
         let p = self.hidden();
         let mut rng = stream(77, Purpose::SelfTest, u64::from(replicate)).reader();
         let mut draw = || {
@@ -95,13 +95,13 @@ impl Joint {
     }
 
     /// Weighted mean of `log p(v)` over rows.
-    pub(super) fn log_likelihood(&self, rows: &[(usize, f64)]) -> f64 {
+    pub(crate) fn log_likelihood(&self, rows: &[(usize, f64)]) -> f64 {
         let total: f64 = rows.iter().map(|(_, w)| w).sum();
         rows.iter().map(|&(v, w)| w * self.of_v(v).ln()).sum::<f64>() / total
     }
 
     /// The gradient of [`log_likelihood`](Self::log_likelihood): data minus model.
-    pub(super) fn gradient(&self, rows: &[(usize, f64)]) -> Vec<f64> {
+    pub(crate) fn gradient(&self, rows: &[(usize, f64)]) -> Vec<f64> {
         let total: f64 = rows.iter().map(|(_, w)| w).sum();
         let weight_of =
             |v: usize| rows.iter().filter(|(row, _)| *row == v).map(|(_, w)| w).sum::<f64>() / total;

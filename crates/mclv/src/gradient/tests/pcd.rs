@@ -2,7 +2,7 @@ use super::oracle::Joint;
 use super::{LIMIT, Replicates, differences, negative, step};
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::{Gradient, PhaseState, VisibleChain};
+use crate::gradient::{Gradient, State, VisibleChain};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 
@@ -10,17 +10,20 @@ const N_REPLICATES: u32 = 600;
 /// Three blocks, the last one short.
 const N_CHAINS: usize = 70;
 
+/// Chains in these hidden states.
+fn state(chains: Vec<u64>) -> State {
+    State::default().with_words("chains", chains).with_words("before", Vec::new())
+}
+
 /// One update of chains that begin at `first(replicate)`.
 fn replicates(rbm: &Rbm, visible: VisibleChain, first: impl Fn(&Joint, u32) -> Vec<u64>) -> Replicates {
     let joint = Joint::new(rbm);
     let exact = joint.moments();
     let data = Rows::Bits(BitRows::zeros(1, rbm.n_visible()));
-    let mut phase = Gradient::Pcd { k: 1, n_chains: N_CHAINS, visible }.negative_phase();
+    let mut phase = Gradient::Pcd { k: 1, n_chains: N_CHAINS, visible }.estimator();
     let mut replicates = Replicates::default();
     for update in 0..N_REPLICATES {
-        let chains =
-            PhaseState { words: vec![("chains".into(), first(&joint, update))], numbers: Vec::new() };
-        phase.restore(rbm, &chains).unwrap();
+        phase.restore(rbm, &state(first(&joint, update))).unwrap();
         replicates.push(differences(&negative(&mut *phase, rbm, &data, step(update)), &exact));
     }
     replicates
@@ -58,9 +61,9 @@ fn chains_go_on_from_update_to_update() {
     let (rbm, n_chains) = (random_rbm(6, 4, 1.2, 41), 32);
     let exact = Joint::new(&rbm).moments();
     let data = Rows::Bits(BitRows::zeros(1, rbm.n_visible()));
-    let zeros = PhaseState { words: vec![("chains".into(), vec![0; n_chains])], numbers: Vec::new() };
+    let zeros = state(vec![0; n_chains]);
     let last_of = |n_updates: u32| {
-        let mut phase = Gradient::Pcd { k: 2, n_chains, visible: VisibleChain::Sampled }.negative_phase();
+        let mut phase = Gradient::Pcd { k: 2, n_chains, visible: VisibleChain::Sampled }.estimator();
         let mut replicates = Replicates::default();
         for replicate in 0..300 {
             phase.restore(&rbm, &zeros).unwrap();

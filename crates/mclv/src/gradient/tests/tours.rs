@@ -2,18 +2,17 @@
 
 use super::carry::resumed;
 use super::oracle::Joint;
-use super::{LIMIT, Replicates, differences, list, negative, step};
+use super::{LIMIT, Replicates, differences, list, negative, step, with_update};
 use crate::bits::BitRows;
+use crate::chain::BLOCK;
 use crate::data::Rows;
-use crate::gradient::lvs::LvsPhase;
-use crate::gradient::moments::BLOCK;
+use crate::gradient::lvs::LvsEstimator;
 use crate::gradient::{
-    Lvs, Moments, NegativePhase, PairBlock, Starts, Statistics, TourLength, Unfinished, Update, VisibleChain,
+    Estimator, Lvs, Moments, PairBlock, Starts, Statistics, Step, TourLength, Unfinished, VisibleChain,
     total_weight,
 };
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
-use crate::progress::Silent;
 
 const N_REPLICATES: u32 = 1500;
 /// Two blocks, the second one short.
@@ -45,12 +44,23 @@ fn whole_tours(statistics: Statistics, starts: Starts) -> Lvs {
 }
 
 /// A phase whose stopping set, and table, were made under `earlier`; and the set.
-fn begun(settings: Lvs, earlier: &Rbm) -> (LvsPhase, Rows, Vec<u64>) {
+fn begun(settings: Lvs, earlier: &Rbm) -> (LvsEstimator, Rows, Vec<u64>) {
     let data = Rows::Bits(BitRows::from_words(earlier.n_visible(), vec![0b00_0111, 0b11_0000, 0b10_1010, 0]));
-    let mut phase = LvsPhase::new(settings);
-    phase.begin_epoch(earlier, &data, step(0)).unwrap();
-    let set = phase.state().words("set").unwrap().to_vec();
+    let mut phase = LvsEstimator::new(settings);
+    with_update(earlier, &data, step(0), |update| phase.begin_epoch(&update)).unwrap();
+    let set = phase.save().words("set").unwrap().to_vec();
     (phase, data, set)
+}
+
+/// The pairs of separate tours, and the logarithm of the unit of their weights.
+fn separate_tours(
+    phase: &mut LvsEstimator,
+    rbm: &Rbm,
+    data: &Rows,
+    n_tours: usize,
+    step: Step,
+) -> (Vec<PairBlock>, f64) {
+    with_update(rbm, data, step, |update| phase.separate_tours(&update, n_tours))
 }
 
 /// Per tour, `Σ_k f(X(k)) − ξ·E_p[f]`, through the ratio that an update uses; and `ξ − Z/Z_S`.
@@ -63,7 +73,7 @@ fn of_updates(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let [mut of_sums, mut of_lengths] = <[Replicates; 2]>::default();
     for update in 0..N_REPLICATES {
         let ratio = negative(&mut phase, now, &data, step(update));
-        let info = phase.take_tour_info().unwrap();
+        let info = phase.take_info().tours.unwrap();
         let counted = if drops { info.total_length } else { info.n_steps };
         let length = counted as f64 / N_TOURS as f64;
         of_sums.push(differences(&ratio, &exact).map(|d| length * d));
@@ -76,11 +86,11 @@ fn of_updates(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
 fn of_weighted_sums(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let joint = Joint::new(now);
     let exact = joint.moments();
-    let (mut phase, _, set) = begun(settings, earlier);
+    let (mut phase, data, set) = begun(settings, earlier);
     let mean_length = (joint.log_z - Joint::new(earlier).log_z_s(&set)).exp();
     let [mut of_sums, mut of_lengths] = <[Replicates; 2]>::default();
     for update in 0..N_REPLICATES {
-        let (blocks, log_unit) = phase.separate_tours(now, N_TOURS, step(update));
+        let (blocks, log_unit) = separate_tours(&mut phase, now, &data, N_TOURS, step(update));
         let per_tour = log_unit.exp() / N_TOURS as f64;
         let length = per_tour * total_weight(&blocks);
         let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
@@ -152,7 +162,7 @@ fn with_every_state_in_the_set_tours_are_single_draws_from_the_model() {
         for update in 0..600 {
             replicates.push(differences(&negative(&mut phase, &rbm, &data, step(update)), &exact));
         }
-        let info = phase.take_tour_info().unwrap();
+        let info = phase.take_info().tours.unwrap();
         assert_eq!((info.n_completed, info.n_truncated, info.longest), (600 * 70, 0, 1));
         replicates.assert_unbiased(&format!("the whole space as stopping set, {unfinished:?}"));
         let first = rbm.n_visible() * rbm.n_hidden();
@@ -168,13 +178,13 @@ fn an_update_subtracts_weighted_sums_over_their_total_weight() {
     let settings = whole_tours(Statistics::MeanHidden, Starts::Weighted);
     let (mut phase, data, _) = begun(settings.clone(), &earlier);
     let ratio = negative(&mut phase, &now, &data, step(3));
-    let (blocks, _) = begun(settings, &earlier).0.separate_tours(&now, N_TOURS, step(3));
+    let (blocks, _) = separate_tours(&mut begun(settings, &earlier).0, &now, &data, N_TOURS, step(3));
     let total = total_weight(&blocks);
     let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
     moments.add(blocks, 1.0);
     moments.flush();
     assert!(differences(&ratio, &list(&moments, 1.0 / total)).all(|d| d.abs() < 1e-5));
-    assert!(total < phase.take_tour_info().unwrap().n_steps as f64, "weights are at most 1");
+    assert!(total < phase.take_info().tours.unwrap().n_steps as f64, "weights are at most 1");
 }
 
 #[test]
@@ -185,9 +195,9 @@ fn a_stale_table_is_made_anew_for_the_next_update() {
         let (mut phase, data, set) = begun(settings, &earlier);
         let first = negative(&mut phase, &now, &data, step(0));
         let made_under = Joint::new(if is_anew { &now } else { &earlier }).log_weights(&set);
-        let table = phase.state().numbers("table").unwrap().to_vec();
+        let table = phase.save().numbers("table").unwrap().to_vec();
         assert!(differences(&table, &made_under).all(|d| d.abs() < 1e-4));
-        let info = phase.take_tour_info().unwrap();
+        let info = phase.take_info().tours.unwrap();
         assert!(info.min_ess < 0.95 && info.n_tables == 1 + u64::from(is_anew), "{info:?}");
         // The update that noticed is not made again.
         let (mut other, ..) = begun(whole_tours(Statistics::MeanHidden, Starts::Weighted), &earlier);
@@ -202,7 +212,8 @@ fn tours_of_a_large_minibatch_differ() {
     let all: Vec<u64> = (0..16).collect();
     let settings = whole_tours(Statistics::Sampled, Starts::Fresh);
     let mut phase = resumed(settings, &rbm, &rbm, &all, &[]);
-    let (blocks, _) = phase.separate_tours(&rbm, (1 << 16) + BLOCK, step(1));
+    let data = Rows::Bits(BitRows::zeros(1, rbm.n_visible()));
+    let (blocks, _) = separate_tours(&mut phase, &rbm, &data, (1 << 16) + BLOCK, step(1));
     let sums = |block: &PairBlock| {
         let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
         moments.add([block.clone()], 1.0);
@@ -231,16 +242,15 @@ fn an_update_whose_heavy_tours_are_all_dropped_is_a_number_or_skipped() {
     };
     let data = Rows::Bits(BitRows::from_words(1, vec![0, 1]));
     for (log_ratio, is_skipped) in [(40.0, false), (95.0, true)] {
-        let mut phase = LvsPhase::new(settings.clone());
-        phase.begin_epoch(&two_worlds(0.0), &data, step(0)).unwrap();
+        let mut phase = LvsEstimator::new(settings.clone());
+        with_update(&two_worlds(0.0), &data, step(0), |update| phase.begin_epoch(&update)).unwrap();
         let rbm = two_worlds(log_ratio);
         let mut moments = Moments::zeros(1, 10);
-        let update =
-            Update { rbm: &rbm, data: &data, rows: &[0, 1], weights: None, step: step(0), progress: &Silent };
-        assert_eq!(phase.subtract(&update, &mut moments).unwrap().is_none(), is_skipped);
+        let learnt = with_update(&rbm, &data, step(0), |update| phase.estimate(&update, &mut moments));
+        assert_eq!(!learnt.unwrap(), is_skipped);
         moments.flush();
         assert!(list(&moments, 1.0).iter().all(|x| x.is_finite()), "{:?}", list(&moments, 1.0));
-        let info = phase.take_tour_info().unwrap();
+        let info = phase.take_info().tours.unwrap();
         assert_eq!(info.n_skipped_updates, u64::from(is_skipped));
         assert!((1..N_TOURS as u64).contains(&info.n_completed), "some return, some do not: {info:?}");
     }

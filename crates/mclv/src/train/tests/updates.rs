@@ -1,13 +1,15 @@
 //! What a whole update does: threads, minibatches, weights of rows, and the rules for steps.
 
-use super::oracle::{Joint, parameters};
 use crate::bits::BitRows;
 use crate::data::{self, DataSpec, Rows};
+use crate::gradient::tests::differences;
+use crate::gradient::tests::oracle::{Joint, parameters};
 use crate::gradient::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
-use crate::train::{Optimizer, Schedule, TrainSettings, Trainer};
+use crate::train::trainer::Trainer;
+use crate::train::{Optimizer, Schedule, TrainSettings};
 
 /// Every estimator, with the fingerprint of a short run.
 fn estimators() -> Vec<(Gradient, u64)> {
@@ -95,7 +97,7 @@ fn the_number_of_threads_does_not_matter() {
                 let [one, two, five] = [&pools[0], &pools[1], &pools[2]].map(|pool| {
                     pool.install(|| {
                         let mut trainer = short_run(&gradient, 5, rule, weights.clone());
-                        (bits_of(trainer.rbm()), trainer.take_tour_info())
+                        (bits_of(trainer.rbm()), trainer.take_info().tours)
                     })
                 });
                 assert!(one == two && one == five, "{gradient:?}, {rule:?}, {weights:?}");
@@ -178,7 +180,7 @@ fn uphill(x: &mut [f64], gradient: &[f64]) {
 }
 
 fn distance(x: &[f64], y: &[f64]) -> f64 {
-    super::differences(x, y).fold(0.0, |top, d| top.max(d.abs()))
+    differences(x, y).fold(0.0, |top, d| top.max(d.abs()))
 }
 
 /// Good to the single precision of parameters of order 1.

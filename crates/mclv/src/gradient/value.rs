@@ -1,102 +1,25 @@
-//! Add up the moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs, and centre their difference.
+//! The gradient as a value: differences of moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs, centred at the end.
 
+use super::pairs::{PairBlock, in_blocks, total_weight};
+use crate::data::{RealRows, Rows};
 use crate::model::Offsets;
 use crate::team;
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{Columns, Scratch, States, ThreadScratch, accumulate_outer, column_sums};
+use mclv_kernels::layer::{Scratch, accumulate_outer};
 use mclv_kernels::tiles::{Segment, TILE_UNITS, Tiles};
 use mclv_kernels::update::{add_scaled, centre, dot};
 use rayon::prelude::*;
 
-/// Rows per block of pairs. Fixed, so that sums do not depend on threads.
-pub(crate) const BLOCK: usize = 64;
-
 /// Below this many weights, threads cost more than they save.
 const MIN_PARALLEL: usize = 8192;
 
-/// With fewer pairs than this, it takes ranks longer to tell each other sums than to make them all themselves. Work and exchange both grow with
-/// the number of weights, so that does not matter.
+/// With fewer pairs than this, ranks take longer to exchange sums than to make all of them themselves. Work and exchange
+/// both grow with the number of weights, so that number does not matter.
 const MIN_SHARED: usize = 2048;
 
-/// Visible states of a block, bits or reals.
+/// A gradient of the log-likelihood with respect to `W`, `b` and `a`, or a part of one: weighted sums of `v hᵀ`, `v` and `h`.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Visible {
-    Bits(Vec<u64>),
-    Reals(Vec<f32>),
-}
-
-impl Visible {
-    pub(crate) fn states(&self) -> States<'_> {
-        match self {
-            Self::Bits(words) => States::Bits(words),
-            Self::Reals(values) => States::Reals(values),
-        }
-    }
-}
-
-/// Weighted pairs (v, h).
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct PairBlock {
-    v: Columns,
-    /// Each row multiplied by its weight.
-    h: Tiles,
-    v_sums: Vec<f32>,
-    h_sums: Vec<f32>,
-    total_weight: f64,
-}
-team::parcel!(PairBlock { v, h, v_sums, h_sums, total_weight });
-
-impl PairBlock {
-    /// Pairs of weight 1.
-    pub(crate) fn new(v: States<'_>, n_visible: usize, h: Tiles) -> Self {
-        let v = Columns::new(n_visible, v);
-        Self {
-            v_sums: column_sums(Isa::best(), &v),
-            h_sums: h.column_sums(),
-            total_weight: h.n_rows() as f64,
-            v,
-            h,
-        }
-    }
-
-    /// Pairs with a weight each.
-    pub(crate) fn weighted(v: States<'_>, n_visible: usize, mut h: Tiles, weights: &[f32]) -> Self {
-        for mut piece in h.segments_mut(weights.len().max(1)) {
-            for (row, &w) in piece.rows_mut().zip(weights) {
-                row.iter_mut().for_each(|x| *x *= w);
-            }
-        }
-        let v = Columns::new(n_visible, v);
-        let mut v_sums = Tiles::zeros(n_visible, 1);
-        let column = Tiles::from_rows(weights.len(), 1, weights);
-        let mut pieces = v_sums.segments_mut(n_visible);
-        accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::of_thread(), &mut pieces);
-        Self {
-            v_sums: v_sums.to_rows(),
-            h_sums: h.column_sums(),
-            total_weight: weights.iter().map(|&w| f64::from(w)).sum(),
-            v,
-            h,
-        }
-    }
-
-    /// The mean of the hidden units over all pairs of `blocks`.
-    pub(crate) fn hidden_means(blocks: &[Self]) -> Vec<f64> {
-        let n_hidden = blocks.first().map_or(0, |b| b.h_sums.len());
-        let total = total_weight(blocks);
-        let sum = |j: usize| blocks.iter().map(|b| f64::from(b.h_sums[j])).sum::<f64>();
-        (0..n_hidden).map(|j| sum(j) / total).collect()
-    }
-}
-
-/// The weight of all pairs.
-pub(crate) fn total_weight(blocks: &[PairBlock]) -> f64 {
-    blocks.iter().map(|b| b.total_weight).sum()
-}
-
-/// Moments, or the difference of two sets of them: a gradient.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Moments {
+pub struct Moments {
     pub(crate) w: Tiles,
     pub(crate) b: Vec<f32>,
     pub(crate) a: Vec<f32>,
@@ -117,6 +40,26 @@ impl Moments {
         self.b.fill(0.0);
         self.a.fill(0.0);
         self.waiting.clear();
+    }
+
+    /// Subtract the averages of `v hᵀ`, `v` and `h` over rows: what a negative phase does with states of the model. `h` may be
+    /// states or their means `E[h|v]`.
+    ///
+    /// # Panics
+    /// If there is not a row of `h` for each row of `v`, or none.
+    pub fn subtract_mean(&mut self, v: &Rows, h: &RealRows) {
+        self.subtract_weighted_mean(v, h, None);
+    }
+
+    /// [`subtract_mean`](Self::subtract_mean), where each row counts by its weight.
+    ///
+    /// # Panics
+    /// If there is not a row of `h` and a weight for each row of `v`, or no positive weight.
+    pub fn subtract_weighted_mean(&mut self, v: &Rows, h: &RealRows, weights: Option<&[f32]>) {
+        let pairs = in_blocks(v, h, weights);
+        let total = total_weight(&pairs);
+        assert!(total > 0.0, "pairs of a positive weight");
+        self.add(pairs, (-1.0 / total) as f32);
     }
 
     /// Add `scale` times the sums over all pairs: to `b` and `a` at once, to `w` when they are finished.
@@ -143,13 +86,7 @@ impl Moments {
 
     /// Bring `w` up to date.
     pub(crate) fn flush(&mut self) {
-        let nothing = vec![(); self.n_pieces()];
-        self.finish(None, nothing, |_, _, ()| ());
-    }
-
-    /// Pieces that [`finish`](Self::finish) works in, of 64 visible units each.
-    pub(crate) fn n_pieces(&self) -> usize {
-        self.b.len().div_ceil(TILE_UNITS)
+        self.finish(None);
     }
 
     /// Bring `w` up to date and, given offsets, centre the gradient (Melchior, Fischer and Wiskott 2016):
@@ -157,65 +94,53 @@ impl Moments {
     /// ```text
     /// ∇W ← ∇W − μ ∇aᵀ − ∇b λᵀ       ∇b ← ∇b − ∇W λ       ∇a ← ∇a − ∇Wᵀ μ
     /// ```
-    /// `visit` is handed each finished piece of `w` and `b` while it is in cache, with what goes `beside` it; `a` is
-    /// finished when all pieces are.
-    pub(crate) fn finish<C: Send>(
+    pub(crate) fn finish(&mut self, offsets: Option<&Offsets>) {
+        let nothing = vec![(); self.n_pieces()];
+        self.finish_beside(offsets, nothing, |_, _, ()| ());
+    }
+
+    /// Pieces that [`finish_beside`](Self::finish_beside) works in, of 64 visible units each.
+    pub(crate) fn n_pieces(&self) -> usize {
+        self.b.len().div_ceil(TILE_UNITS)
+    }
+
+    /// [`finish`](Self::finish); `apply` is handed each finished piece of `w` and `b` while it is in cache, with the value that
+    /// goes beside it. `a` is finished when all pieces are.
+    pub(crate) fn finish_beside<P: Send>(
         &mut self,
         offsets: Option<&Offsets>,
-        beside: Vec<C>,
-        visit: impl Fn(&mut [Segment<'_>], &[f32], C) + Sync,
+        beside: Vec<P>,
+        apply: impl Fn(&[Segment<'_>], &[f32], P) + Sync,
     ) {
-        let centring = offsets.map(|offsets| Centring::new(offsets, &self.a));
-        let (waiting, cleared) = (std::mem::take(&mut self.waiting), std::mem::take(&mut self.cleared));
+        let sums = Sums {
+            centring: offsets.map(|offsets| Centring::new(offsets, &self.a)),
+            waiting: std::mem::take(&mut self.waiting),
+            cleared: std::mem::take(&mut self.cleared),
+        };
         let parallel = self.w.as_slice().len() >= MIN_PARALLEL;
         let n_tiles = self.a.len().div_ceil(TILE_UNITS);
-        let sum = |scratch: &mut Scratch, w: &mut [Segment<'_>], b: &mut [f32]| {
-            if cleared {
-                w.iter_mut().for_each(Segment::clear);
-            }
-            for (block, scale) in &waiting {
-                accumulate_outer(Isa::best(), &block.v, &block.h, *scale, scratch, w);
-            }
-            centring.as_ref().map(|centring| centring.piece(w, b))
-        };
-        let work = |scratch: &mut Scratch, ((w, b), beside): ((&mut [Segment<'_>], &mut [f32]), C)| {
-            let correction = sum(scratch, w, b);
-            visit(w, b, beside);
+        let mut segments = self.w.row_blocks_mut(TILE_UNITS);
+        let mut pieces: Vec<Piece<'_, '_>> = segments
+            .chunks_mut(n_tiles)
+            .zip(self.b.chunks_mut(TILE_UNITS))
+            .map(|(w, b)| Piece { w, b })
+            .collect();
+        let one = |(piece, beside): (&mut Piece<'_, '_>, P)| {
+            let correction = sums.finish(piece, &mut Scratch::of_thread());
+            apply(piece.w, piece.b, beside);
             correction
         };
-        let mut segments = self.w.row_blocks_mut(TILE_UNITS);
-        let n_pairs: usize = waiting.iter().map(|(block, _)| block.h.n_rows()).sum();
-        let corrections: Vec<_> = if team::size() > 1 && n_pairs >= MIN_SHARED {
+        let corrections: Vec<Option<Vec<f32>>> = if team::size() > 1 && sums.n_pairs() >= MIN_SHARED {
             // Ranks share the sums; all of them make the step.
-            let pieces: Vec<_> = segments.chunks_mut(n_tiles).zip(self.b.chunks_mut(TILE_UNITS)).collect();
-            let mut pieces: Vec<_> = pieces.into_iter().zip(beside).collect();
-            let sums = team::share_all(pieces.len(), |mine| {
-                let sum =
-                    |scratch: &mut ThreadScratch, ((w, b), _): &mut ((&mut [Segment<'_>], &mut [f32]), C)| {
-                        let correction = sum(scratch, w, b);
-                        let w: Vec<f32> = w.iter().flat_map(|segment| segment.as_slice()).copied().collect();
-                        (w, (b.to_vec(), correction))
-                    };
-                pieces[mine].par_iter_mut().map_init(Scratch::of_thread, sum).collect()
-            });
-            let step = |(((w, b), beside), (of_w, (of_b, correction))): (_, (Vec<f32>, (Vec<f32>, _)))| {
-                let (w, b): (&mut [Segment<'_>], &mut [f32]) = (w, b);
-                let mut of_w = of_w.as_slice();
-                for to in w.iter_mut().map(Segment::as_mut_slice) {
-                    to.copy_from_slice(of_w.split_off(..to.len()).expect("as many weights as were sent"));
-                }
-                b.copy_from_slice(&of_b);
-                visit(w, b, beside);
-                correction
-            };
-            pieces.into_par_iter().zip(sums).map(step).collect()
+            let corrections =
+                team::change_blocks(&mut pieces, |_, piece| sums.finish(piece, &mut Scratch::of_thread()));
+            let steps = pieces.par_iter_mut().zip(beside);
+            steps.for_each(|(piece, beside)| apply(piece.w, piece.b, beside));
+            corrections
         } else if parallel {
-            let pieces = segments.par_chunks_mut(n_tiles).zip(self.b.par_chunks_mut(TILE_UNITS));
-            pieces.zip(beside).map_init(Scratch::of_thread, |scratch, piece| work(scratch, piece)).collect()
+            pieces.par_iter_mut().zip(beside).map(one).collect()
         } else {
-            let mut scratch = Scratch::of_thread();
-            let pieces = segments.chunks_mut(n_tiles).zip(self.b.chunks_mut(TILE_UNITS));
-            pieces.zip(beside).map(|piece| work(&mut scratch, piece)).collect()
+            pieces.iter_mut().zip(beside).map(one).collect()
         };
         for correction in corrections.into_iter().flatten() {
             self.a.iter_mut().zip(correction).for_each(|(a, c)| *a -= c);
@@ -234,6 +159,53 @@ impl Moments {
         for x in self.w.as_mut_slice().iter_mut().chain(&mut self.b).chain(&mut self.a) {
             *x *= factor;
         }
+    }
+}
+
+/// The part of a gradient that belongs to 64 visible units.
+struct Piece<'a, 'b> {
+    w: &'a mut [Segment<'b>],
+    b: &'a mut [f32],
+}
+
+impl team::Exchange for Piece<'_, '_> {
+    fn pack(&self, to: &mut Vec<u8>) {
+        for segment in self.w.iter() {
+            team::Parcel::pack_all(segment.as_slice(), to);
+        }
+        team::Parcel::pack_all(self.b, to);
+    }
+
+    fn unpack(&mut self, from: &mut &[u8]) {
+        let mut fill = |to: &mut [f32]| to.copy_from_slice(&team::Parcel::unpack_all(to.len(), from));
+        self.w.iter_mut().for_each(|segment| fill(segment.as_mut_slice()));
+        fill(self.b);
+    }
+}
+
+/// What is to be added to every piece.
+struct Sums {
+    /// Pairs whose outer products are not yet in `w`, with their factor.
+    waiting: Vec<(PairBlock, f32)>,
+    /// Whether `w` is to be taken for zero.
+    cleared: bool,
+    centring: Option<Centring>,
+}
+
+impl Sums {
+    fn n_pairs(&self) -> usize {
+        self.waiting.iter().map(|(block, _)| block.h.n_rows()).sum()
+    }
+
+    /// Add the outer products, and centre; returns what centring takes off `a`.
+    fn finish(&self, piece: &mut Piece<'_, '_>, scratch: &mut Scratch) -> Option<Vec<f32>> {
+        if self.cleared {
+            piece.w.iter_mut().for_each(Segment::clear);
+        }
+        for (block, scale) in &self.waiting {
+            accumulate_outer(Isa::best(), &block.v, &block.h, *scale, scratch, piece.w);
+        }
+        self.centring.as_ref().map(|centring| centring.piece(piece.w, piece.b))
     }
 }
 
@@ -279,6 +251,7 @@ mod tests {
     use super::*;
     use crate::bits::BitRows;
     use crate::model::tests::random_rbm;
+    use mclv_kernels::layer::States;
 
     #[test]
     fn moments_are_the_naive_sums() {
@@ -330,8 +303,7 @@ mod tests {
         };
         let mut plain = Moments::zeros(n, m);
         (plain.w, plain.b, plain.a) = (g.w.clone(), g.b.clone(), g.a.clone());
-        let nothing = vec![(); g.n_pieces()];
-        g.finish(Some(&offsets), nothing, |_, _, ()| ());
+        g.finish(Some(&offsets));
         let w = |i: usize, j: usize| {
             f64::from(plain.w.get(i, j))
                 - offsets.visible[i] * f64::from(plain.a[j])

@@ -1,0 +1,28 @@
+//! Compute what pages and figures show; `mclv-report` lays it out.
+
+mod comparison;
+mod model;
+mod tours;
+
+pub(crate) use comparison::{compare, repetitions};
+pub(crate) use model::{Model, View};
+pub(crate) use tours::{tail, toured};
+
+use mclv::partition::{Agreement, LogZ};
+use mclv::train::RunRecord;
+use mclv_report::page::Page;
+use mclv_report::run::single_run;
+
+/// The page of a run.
+pub(crate) fn page(run: &RunRecord, view: &View) -> Page {
+    let mut estimates: Vec<LogZ> = run.last_evaluated().and_then(|m| m.log_z.clone()).into_iter().collect();
+    if let Some(z) = &view.log_z {
+        estimates.push(LogZ { method: format!("{} (tours of this report)", z.method), ..z.clone() });
+    }
+    single_run(run, &view.shown, &estimates, agreement(&estimates).as_ref())
+}
+
+/// Whether the estimates agree; `None` if there are not several.
+pub(crate) fn agreement(estimates: &[LogZ]) -> Option<Agreement> {
+    (estimates.len() > 1).then(|| Agreement::new(estimates))
+}

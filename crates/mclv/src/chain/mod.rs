@@ -1,0 +1,18 @@
+//! Markov chains: what their visible layer holds, and a block of them that steps together.
+
+mod block;
+
+pub(crate) use block::{BLOCK, Chains, Clock};
+
+use serde::{Deserialize, Serialize};
+
+/// What the visible layer of a chain holds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VisibleChain {
+    /// `v ~ p(v|h)`: a true Gibbs chain.
+    #[default]
+    Sampled,
+    /// `v = E[v|h]`, as in the paper's code. This is not the model's Gibbs chain.
+    MeanField,
+}

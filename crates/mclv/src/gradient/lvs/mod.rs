@@ -1,0 +1,249 @@
+//! Las Vegas tours: the negative phase from tours between visits to a stopping set.
+//!
+//! A tour starts at `h ~ π_S`, makes Gibbs steps, and ends when its hidden state is in the set again. Then
+//! `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, so the ratio `Σ f / Σ ξ` over tours estimates `E_p[f]`.
+//!
+//! **Guarantee**: with a sampled chain, starts from `π_S` and all tours finished, `Σ_k f(X(k)) − ξ·E_p[f]` has mean 0; the
+//! ratio is consistent, with a bias of order 1/R. With `carry` the model's distribution is invariant for fixed
+//! parameters. `drop` and `keep` are biased by what they cut off. A mean-field chain is not the model's chain.
+
+mod info;
+mod pairs;
+mod tours;
+
+pub use info::TourInfo;
+
+use super::pcd::{first_states, hidden_states};
+use super::settings::{Lvs, Starts, Unfinished};
+use super::{Estimator, EstimatorInfo, Moments, State, Step, Update, total_weight};
+use crate::Result;
+use crate::bits::BitRows;
+use crate::data::Rows;
+use crate::model::Rbm;
+use crate::rng::{Purpose, stream};
+use crate::tour::{StartTable, StoppingSet};
+use serde::{Deserialize, Serialize};
+use tours::Running;
+
+/// How often in an epoch the stopping set is redrawn because no tour has returned to it.
+const MOST_REDRAWS: u64 = 20;
+
+pub(super) struct LvsEstimator {
+    settings: Lvs,
+    set: StoppingSet,
+    table: StartTable,
+    /// Running tours (`carry`), in blocks; none before the first update.
+    running: Vec<Running>,
+    size: Size,
+    seen: Seen,
+    info: TourInfo,
+}
+
+/// The size of the stopping set, which may adapt.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Size {
+    samples_per_row: usize,
+    /// Rows that the set is drawn from; 0 before the first set.
+    n_rows: usize,
+}
+
+/// What has been seen since the size of the set was last chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+struct Seen {
+    n_completed: u64,
+    n_tried: u64,
+    n_steps: u64,
+    /// States drawn for the set, and states evaluated for its tables.
+    n_states: u64,
+}
+
+/// The small facts of a checkpoint.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+struct Facts {
+    size: Size,
+    seen: Seen,
+    info: TourInfo,
+}
+
+impl Size {
+    /// States drawn for a set.
+    fn n_drawn(self) -> u64 {
+        (self.n_rows as u64).saturating_mul(self.samples_per_row as u64)
+    }
+
+    fn halve(&mut self) {
+        match self.samples_per_row {
+            1 => self.n_rows = (self.n_rows / 2).max(1),
+            m => self.samples_per_row = m / 2,
+        }
+    }
+}
+
+impl LvsEstimator {
+    pub(super) fn new(settings: Lvs) -> Self {
+        Self {
+            size: Size { samples_per_row: settings.samples_per_row, n_rows: 0 },
+            seen: Seen::default(),
+            set: StoppingSet::default(),
+            table: StartTable::default(),
+            running: Vec::new(),
+            info: TourInfo::new(),
+            settings,
+        }
+    }
+
+    fn draw_set(&mut self, rbm: &Rbm, data: &Rows, step: Step) -> Result<()> {
+        // A set redrawn within an epoch must differ from the epoch's first one.
+        let occasion = u64::from(step.epoch & 0xff_ffff) << 8 | self.info.n_skipped_updates & 0xff;
+        let mut rows: Vec<usize> = (0..data.n_rows()).collect();
+        if self.size.n_rows < rows.len() {
+            stream(step.seed, Purpose::StoppingSetRows, occasion).reader().shuffle(&mut rows);
+            rows.truncate(self.size.n_rows);
+            rows.sort_unstable();
+        }
+        self.set = StoppingSet::draw(rbm, data, &rows, self.size.samples_per_row, step.seed, occasion)?;
+        self.seen.n_states += self.size.n_drawn();
+        self.make_table(rbm);
+        self.note_set();
+        Ok(())
+    }
+
+    fn make_table(&mut self, rbm: &Rbm) {
+        self.table = StartTable::new(rbm, &self.set);
+        self.seen.n_states += self.set.len() as u64;
+        self.info.n_tables += 1;
+        self.info.log_z_s = self.table.log_z_s();
+    }
+
+    /// Choose the size of the next set, by what tours did with those before; the tours that it will end are yet to come.
+    ///
+    /// Twice as large while too few tours return, if the budgets allow it; half as large where it is beyond a budget or
+    /// where the odds of a return are four times those asked for. First the rows grow, then the samples of each; they shrink in the
+    /// opposite order.
+    fn adapt(&mut self, n_all: usize) {
+        if self.size.n_rows == 0 {
+            self.size.n_rows = ((n_all as f64 * self.settings.row_fraction).ceil() as usize).clamp(1, n_all);
+        }
+        let Lvs { target_completion: target, max_states, max_set_cost, .. } = self.settings;
+        let seen = std::mem::take(&mut self.seen);
+        if target == 0.0 {
+            return;
+        }
+        // The cost is in proportion to the size.
+        let costs_too_much = |factor: f64| {
+            max_set_cost > 0.0
+                && seen.n_steps > 0
+                && factor * seen.n_states as f64 > max_set_cost * seen.n_steps as f64
+        };
+        let completion = seen.n_completed as f64 / seen.n_tried as f64;
+        // Half the set about halves the odds of a return: a factor of four leaves room for a size to settle.
+        let far_more = completion * (1.0 - target) > 4.0 * target * (1.0 - completion);
+        if costs_too_much(1.0) || far_more {
+            self.size.halve();
+        } else if completion < target && 2 * self.size.n_drawn() <= max_states as u64 && !costs_too_much(2.0)
+        {
+            match self.size.n_rows < n_all {
+                true => self.size.n_rows = (2 * self.size.n_rows).min(n_all),
+                false => self.size.samples_per_row *= 2,
+            }
+        }
+        while self.size.n_drawn() > max_states as u64 {
+            self.size.halve();
+        }
+    }
+
+    /// Remember what tours did.
+    fn note(&mut self, info: &TourInfo) {
+        self.info.merge(info);
+        self.seen.n_completed += info.n_completed;
+        self.seen.n_tried += info.n_tried();
+        self.seen.n_steps += info.n_steps;
+    }
+
+    /// Write down what the set is, for the epoch's counts.
+    fn note_set(&mut self) {
+        self.info.set_size = self.set.len();
+        self.info.samples_per_row = self.size.samples_per_row;
+        self.info.n_rows = self.size.n_rows;
+        self.info.log_z_s = self.table.log_z_s();
+    }
+}
+
+impl Estimator for LvsEstimator {
+    fn begin_epoch(&mut self, update: &Update<'_>) -> Result<()> {
+        let (rbm, data, step) = (update.rbm(), update.data(), update.step());
+        if self.set.is_empty() || (step.epoch as usize).is_multiple_of(self.settings.redraw_every) {
+            self.adapt(data.n_rows());
+            self.draw_set(rbm, data, step)?;
+        }
+        self.note_set();
+        Ok(())
+    }
+
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+        let (rbm, data, step) = (update.rbm(), update.data(), update.step());
+        if self.set.is_empty() {
+            self.begin_epoch(update)?;
+        } else if self.settings.starts == Starts::Fresh {
+            self.make_table(rbm);
+        }
+        let n_tours = if self.settings.n_tours == 0 { update.rows().len() } else { self.settings.n_tours };
+        let pairs = if self.settings.unfinished == Unfinished::Carry {
+            if self.running.is_empty() {
+                // The first update begins as PCD does, in the middle of tours.
+                let h = first_states(update, Some(n_tours))?;
+                self.begin_running(rbm, &h, &h, &vec![0; h.n_rows()]);
+                self.info.n_started += n_tours as u64;
+            }
+            self.running_tours(update)
+        } else {
+            self.separate_tours(update, n_tours).0
+        };
+        let total = total_weight(&pairs);
+        // Weights are relative to the largest of all starts. If all heavy tours are dropped, single precision has nothing left.
+        if total < 1e-30 {
+            self.info.n_skipped_updates += 1;
+            // Perhaps the set was unlucky; but to draw it again takes a hundred times as long as to skip the update.
+            if self.info.n_skipped_updates <= MOST_REDRAWS {
+                self.draw_set(rbm, data, step)?;
+            }
+            return Ok(false);
+        }
+        gradient.add(pairs, (-1.0 / total) as f32);
+        Ok(true)
+    }
+
+    fn take_info(&mut self) -> EstimatorInfo {
+        let tours = Some(std::mem::replace(&mut self.info, TourInfo::new()));
+        EstimatorInfo { tours, ..EstimatorInfo::default() }
+    }
+
+    fn chains(&self) -> Option<BitRows> {
+        (!self.running.is_empty()).then(|| hidden_states(self.running.iter().map(|tours| &tours.chains)))
+    }
+
+    fn save(&self) -> State {
+        let all = |words: fn(&Running) -> &[u64]| -> Vec<u64> {
+            self.running.iter().flat_map(words).copied().collect()
+        };
+        State::new(&Facts { size: self.size, seen: self.seen, info: self.info.clone() })
+            .with_words("set", self.set.states().words().to_vec())
+            .with_numbers("table", self.table.log_weights().to_vec())
+            .with_words("chains", all(|tours| tours.chains.h()))
+            .with_words("starts", all(|tours| &tours.start))
+            .with_words("lengths", all(|tours| &tours.length))
+    }
+
+    fn restore(&mut self, rbm: &Rbm, state: &State) -> Result<()> {
+        let n_hidden = rbm.n_hidden();
+        Facts { size: self.size, seen: self.seen, info: self.info } = state.facts()?;
+        self.set = StoppingSet::new(&state.bit_rows("set", n_hidden)?);
+        let table = state.numbers("table")?;
+        if !table.is_empty() {
+            self.table = StartTable::from_log_weights(table.to_vec());
+        }
+        let (h, start) = (state.bit_rows("chains", n_hidden)?, state.bit_rows("starts", n_hidden)?);
+        self.begin_running(rbm, &h, &start, state.words("lengths")?);
+        Ok(())
+    }
+}

@@ -1,0 +1,100 @@
+//! Keep the running state of an estimator in a checkpoint: typed facts, and arrays by name.
+
+use crate::bits::{BitRows, words_for};
+use crate::{Error, Result};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::collections::BTreeMap;
+
+/// An array of an estimator's state.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Array {
+    /// Packed bits or counts.
+    Words(Vec<u64>),
+    /// Numbers.
+    Numbers(Vec<f64>),
+}
+
+/// The running state of an estimator: a serialisable structure of facts, and arrays by name.
+///
+/// ```
+/// use mclv::gradient::State;
+/// #[derive(serde::Serialize, serde::Deserialize)]
+/// struct Facts {
+///     n_restarts: u64,
+/// }
+/// let state = State::new(&Facts { n_restarts: 3 }).with_words("chains", vec![0b101]);
+/// assert_eq!(state.facts::<Facts>()?.n_restarts, 3);
+/// assert_eq!(state.words("chains")?, [0b101]);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct State {
+    pub(crate) facts: serde_json::Value,
+    pub(crate) arrays: BTreeMap<String, Array>,
+}
+
+impl State {
+    /// A state with these facts and no arrays.
+    ///
+    /// # Panics
+    /// If the facts cannot be written as JSON: maps with keys that are no text.
+    pub fn new(facts: &impl Serialize) -> Self {
+        let facts = serde_json::to_value(facts).expect("facts are plain JSON");
+        Self { facts, arrays: BTreeMap::new() }
+    }
+
+    /// Adds an array of packed bits or counts, or replaces the one of that name.
+    pub fn with_words(mut self, name: &str, words: Vec<u64>) -> Self {
+        self.arrays.insert(name.into(), Array::Words(words));
+        self
+    }
+
+    /// Adds an array of numbers, or replaces the one of that name.
+    pub fn with_numbers(mut self, name: &str, numbers: Vec<f64>) -> Self {
+        self.arrays.insert(name.into(), Array::Numbers(numbers));
+        self
+    }
+
+    /// The facts.
+    ///
+    /// # Errors
+    /// If they are not facts of this kind.
+    pub fn facts<T: DeserializeOwned>(&self) -> Result<T> {
+        T::deserialize(&self.facts).map_err(|_| Error::MissingState { what: "the facts of the estimator" })
+    }
+
+    /// An array of words.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn words(&self, name: &'static str) -> Result<&[u64]> {
+        match self.arrays.get(name) {
+            Some(Array::Words(words)) => Ok(words),
+            _ => Err(Error::MissingState { what: name }),
+        }
+    }
+
+    /// An array of numbers.
+    ///
+    /// # Errors
+    /// If there is none of that name.
+    pub fn numbers(&self, name: &'static str) -> Result<&[f64]> {
+        match self.arrays.get(name) {
+            Some(Array::Numbers(numbers)) => Ok(numbers),
+            _ => Err(Error::MissingState { what: name }),
+        }
+    }
+
+    /// An array of words as packed states of `n_bits` units.
+    ///
+    /// # Errors
+    /// If there is none of that name, or its words do not make whole rows.
+    pub fn bit_rows(&self, name: &'static str, n_bits: usize) -> Result<BitRows> {
+        let words = self.words(name)?;
+        if !words.len().is_multiple_of(words_for(n_bits)) {
+            return Err(Error::MissingState { what: name });
+        }
+        Ok(BitRows::from_words(n_bits, words.to_vec()))
+    }
+}

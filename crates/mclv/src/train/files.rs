@@ -1,0 +1,209 @@
+//! Keep a run in its folder: settings, metrics, models, checkpoints.
+
+use super::best::Best;
+use super::checkpoint;
+use super::folder::RunFolder;
+use super::monitor::Metrics;
+use super::run::Description;
+use super::trainer::TrainerState;
+use crate::file::write_atomically;
+use crate::model::Rbm;
+use crate::team;
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+/// When checkpoints are written.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Checkpoints {
+    /// Epochs between two.
+    pub every_epochs: usize,
+    /// Minutes after which one is written in any case.
+    pub every_minutes: f64,
+}
+
+impl Default for Checkpoints {
+    fn default() -> Self {
+        Self { every_epochs: 10, every_minutes: 5.0 }
+    }
+}
+
+/// What a checkpoint keeps beside the trainer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Progressed {
+    /// Length of `metrics.jsonl` that belongs to this state.
+    metrics_bytes: u64,
+    /// Seconds of training so far.
+    seconds: f64,
+    #[serde(flatten)]
+    best: Best,
+    /// The data of the run.
+    data_sha256: String,
+    weights_sha256: Option<String>,
+}
+
+/// The files of a run that is under way.
+pub(super) struct RunFiles {
+    folder: RunFolder,
+    description: Description,
+    checkpoints: Checkpoints,
+    metrics_bytes: u64,
+    last_checkpoint: Instant,
+    /// What it took to write it.
+    checkpoint_seconds: f64,
+}
+
+/// A run as its folder holds it.
+pub(super) struct Resumed {
+    pub(super) files: RunFiles,
+    pub(super) state: TrainerState,
+    pub(super) best: Best,
+    pub(super) seconds: f64,
+    pub(super) history: Vec<Metrics>,
+}
+
+impl RunFiles {
+    /// Refuses a folder that holds a run.
+    pub(super) fn check_new(path: &Path) -> Result<()> {
+        // Of several ranks the first may already have begun to write when others look.
+        team::together(if team::is_first() && RunFolder::new(path).holds_a_run() {
+            Err(Error::InvalidSetting {
+                name: "run folder",
+                value: path.display().to_string(),
+                cure: "it holds a run already: resume that run, or choose another folder",
+            })
+        } else {
+            Ok(())
+        })
+    }
+
+    /// Begins a run in a new folder.
+    pub(super) fn create(
+        path: &Path,
+        description: Description,
+        checkpoints: Checkpoints,
+        state: &TrainerState,
+    ) -> Result<Self> {
+        let mut files = Self::new(path, description, checkpoints);
+        let folder = files.folder.checkpoints();
+        if team::is_first() {
+            std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        }
+        write_atomically(&files.folder.metrics(), b"")?;
+        files.save_checkpoint(state, &Best::default(), 0.0)?;
+        // Last: a folder with a config has all that it needs to go on.
+        let config = files.folder.config();
+        write_atomically(&config, files.description.input.to_toml().as_bytes())?;
+        Ok(files)
+    }
+
+    /// Reads a run that was begun with data and settings as in `description`, for a model of the size of `rbm`.
+    pub(super) fn resume(
+        path: &Path,
+        description: Description,
+        checkpoints: Checkpoints,
+        rbm: &Rbm,
+    ) -> Result<Resumed> {
+        let mut files = Self::new(path, description, checkpoints);
+        let (state, progressed) = checkpoint::load::<Progressed>(&files.folder.checkpoint())?;
+        let Description { input, data, weights_sha256 } = &files.description;
+        check_unchanged(Path::new(&input.data.source), &progressed.data_sha256, &data.sha256)?;
+        if let (Some(path), Some(then), Some(now)) =
+            (&input.weights, &progressed.weights_sha256, weights_sha256)
+        {
+            check_unchanged(path, then, now)?;
+        }
+        for (layer, expected, got) in [
+            ("visible", rbm.n_visible(), state.rbm.n_visible()),
+            ("hidden", rbm.n_hidden(), state.rbm.n_hidden()),
+        ] {
+            if expected != got {
+                let what = format!("{layer} units (the run's settings and data against its checkpoint)");
+                return Err(Error::ShapeMismatch { what, expected, got });
+            }
+        }
+        let metrics = files.folder.metrics();
+        if team::is_first() {
+            let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&metrics);
+            file.and_then(|f| f.set_len(progressed.metrics_bytes)).map_err(Error::io("write", &metrics))?;
+        }
+        let text = std::fs::read(&metrics).map_err(Error::io("read", &metrics))?;
+        let n_bytes = text.len().min(progressed.metrics_bytes as usize);
+        let lines = text[..n_bytes].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let history = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        files.metrics_bytes = progressed.metrics_bytes;
+        Ok(Resumed { files, state, best: progressed.best, seconds: progressed.seconds, history })
+    }
+
+    fn new(path: &Path, description: Description, checkpoints: Checkpoints) -> Self {
+        Self {
+            folder: RunFolder::new(path),
+            description,
+            checkpoints,
+            metrics_bytes: 0,
+            last_checkpoint: Instant::now(),
+            checkpoint_seconds: 0.0,
+        }
+    }
+
+    /// Saves the model of the best evaluation so far.
+    pub(super) fn save_best(&self, rbm: &Rbm, metrics: &Metrics, best: &Best) -> Result<()> {
+        self.description.model_file(rbm.clone(), metrics, best.get()).save(self.folder.best_model())
+    }
+
+    /// Saves the model at the end.
+    pub(super) fn save_model(&self, rbm: &Rbm, metrics: &Metrics, best: &Best) -> Result<()> {
+        self.description.model_file(rbm.clone(), metrics, best.get()).save(self.folder.model())
+    }
+
+    /// Appends the metrics of an epoch.
+    pub(super) fn append(&mut self, metrics: &Metrics) -> Result<()> {
+        if !team::is_first() {
+            return Ok(());
+        }
+        let path = self.folder.metrics();
+        let line = format!("{}\n", serde_json::to_string(metrics).expect("metrics are plain JSON"));
+        let mut file =
+            std::fs::OpenOptions::new().append(true).open(&path).map_err(Error::io("write", &path))?;
+        file.write_all(line.as_bytes()).map_err(Error::io("write", &path))?;
+        self.metrics_bytes += line.len() as u64;
+        Ok(())
+    }
+
+    /// Whether to write a checkpoint after `epoch`.
+    pub(super) fn is_checkpoint_due(&self, epoch: usize) -> bool {
+        let since = self.last_checkpoint.elapsed().as_secs_f64();
+        // However short epochs are, writing takes no more than 5 % of the time.
+        let affordable = since >= 20.0 * self.checkpoint_seconds;
+        epoch.is_multiple_of(self.checkpoints.every_epochs.max(1)) && affordable
+            || since >= 60.0 * self.checkpoints.every_minutes
+    }
+
+    /// Writes a checkpoint.
+    pub(super) fn save_checkpoint(&mut self, state: &TrainerState, best: &Best, seconds: f64) -> Result<()> {
+        let begun = Instant::now();
+        let progressed = Progressed {
+            metrics_bytes: self.metrics_bytes,
+            seconds,
+            best: best.clone(),
+            data_sha256: self.description.data.sha256.clone(),
+            weights_sha256: self.description.weights_sha256.clone(),
+        };
+        checkpoint::save(&self.folder.checkpoint(), state, &progressed)?;
+        self.last_checkpoint = Instant::now();
+        self.checkpoint_seconds = (self.last_checkpoint - begun).as_secs_f64();
+        Ok(())
+    }
+}
+
+fn check_unchanged(path: &Path, then: &str, now: &str) -> Result<()> {
+    if then == now {
+        return Ok(());
+    }
+    let problem = format!(
+        "has changed since the run began (SHA-256 {now}, was {then}); put it back, or begin a new run"
+    );
+    Err(Error::malformed(path, problem))
+}

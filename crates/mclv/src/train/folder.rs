@@ -1,0 +1,471 @@
+//! Know which files a run folder holds, and read them.
+//!
+//! ```text
+//! RUN/config.toml                      the resolved settings: the truth about the run
+//! RUN/metrics.jsonl                    a line for each epoch
+//! RUN/checkpoints/latest.safetensors   everything needed to go on, bit for bit
+//! RUN/model.safetensors                the model at the end
+//! RUN/best.safetensors                 the model with the best validation likelihood
+//! RUN/report.html                      the page about the run
+//! RUN/events.out.tfevents.…            events for TensorBoard
+//! ```
+
+use super::checkpoint::Snapshot;
+use super::guard::Warning;
+use super::monitor::Metrics;
+use super::run::RunInput;
+use crate::file::ModelFile;
+use crate::model::Rbm;
+use crate::{Error, Result};
+use std::path::{Path, PathBuf};
+
+/// The folder of a run: where each of its files is, whether or not it is there yet.
+///
+/// ```
+/// use mclv::train::RunFolder;
+/// let run = RunFolder::new("runs/digits-1");
+/// assert_eq!(run.model(), std::path::Path::new("runs/digits-1/model.safetensors"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// The run folder at `path`.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The folder itself.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file of the resolved settings. It is written last: a folder with this file can be resumed.
+    pub fn config(&self) -> PathBuf {
+        self.path.join("config.toml")
+    }
+
+    /// The file with a line of JSON for each epoch.
+    pub fn metrics(&self) -> PathBuf {
+        self.path.join("metrics.jsonl")
+    }
+
+    /// The file of the model at the end of training.
+    pub fn model(&self) -> PathBuf {
+        self.path.join("model.safetensors")
+    }
+
+    /// The file of the model with the best validation likelihood.
+    pub fn best_model(&self) -> PathBuf {
+        self.path.join("best.safetensors")
+    }
+
+    /// The folder of checkpoints.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.path.join("checkpoints")
+    }
+
+    /// The file of the last checkpoint.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.checkpoints().join("latest.safetensors")
+    }
+
+    /// The file of the page about the run.
+    pub fn report(&self) -> PathBuf {
+        self.path.join("report.html")
+    }
+
+    /// The folder of TensorBoard's event files: the run folder, whose name TensorBoard shows.
+    pub fn events(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether a run has been begun here.
+    pub fn holds_a_run(&self) -> bool {
+        self.config().exists()
+    }
+
+    /// Read the text of the settings.
+    ///
+    /// # Errors
+    /// If the file cannot be read.
+    pub fn read_config(&self) -> Result<String> {
+        let path = self.config();
+        std::fs::read_to_string(&path).map_err(Error::io("read", &path))
+    }
+
+    /// Read the settings.
+    ///
+    /// # Errors
+    /// If the file cannot be read or does not describe a run.
+    pub fn read_input(&self) -> Result<RunInput> {
+        RunInput::from_toml(&self.read_config()?, &self.config())
+    }
+
+    /// Read the metrics of all epochs.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or a line of it is damaged.
+    pub fn read_metrics(&self) -> Result<Vec<Metrics>> {
+        let path = self.metrics();
+        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let parse = |line: &str| {
+            serde_json::from_str(line)
+                .map_err(|e| Error::malformed(&path, format!("is no file of metrics: {e}")))
+        };
+        text.lines().map(parse).collect()
+    }
+
+    /// Read everything that can be read. A run under way and a damaged one give a record too, which lists what is wrong.
+    ///
+    /// # Errors
+    /// If there is no such folder, or nothing in it can be read.
+    pub fn read(&self) -> Result<RunRecord> {
+        let path = &self.path;
+        if !path.is_dir() {
+            let kind =
+                if path.exists() { std::io::ErrorKind::NotADirectory } else { std::io::ErrorKind::NotFound };
+            return Err(Error::io("read the run folder", path)(kind.into()));
+        }
+        let mut problems = Vec::new();
+        let config = keep(self.read_config(), &mut problems);
+        let input =
+            config.as_ref().and_then(|text| keep(RunInput::from_toml(text, &self.config()), &mut problems));
+        let metrics = self.read_whole_metrics(&mut problems);
+        let snapshot = keep(Snapshot::load(path), &mut problems);
+        let model_path = self.model();
+        let has_model = model_path.exists();
+        let done = metrics.last().map_or(0, |m| m.epoch);
+        let made_all = input.as_ref().is_some_and(|input| input.train.epochs == done);
+        if has_model && done == 0 {
+            problems.push(format!("{}: no epoch is recorded", self.metrics().display()));
+        }
+        // A run under way need not have a model yet.
+        if !has_model && made_all {
+            problems.push(format!("{} is not there, although all epochs are made", model_path.display()));
+        }
+        let model_path = if has_model { model_path } else { self.best_model() };
+        let model =
+            if model_path.exists() { keep(ModelFile::load(&model_path), &mut problems) } else { None };
+        if input.is_none() && metrics.is_empty() && model.is_none() && snapshot.is_none() {
+            let [config, metrics] = [self.config(), self.metrics()].map(|path| name_of(&path));
+            let problem = format!("holds nothing of a run: no {config}, {metrics} or model that can be read");
+            return Err(Error::malformed(path, problem));
+        }
+        let whole = path.canonicalize().unwrap_or_else(|_| path.clone());
+        Ok(RunRecord {
+            folder: self.clone(),
+            name: name_of(&whole),
+            input,
+            config,
+            metrics,
+            model,
+            snapshot,
+            is_finished: has_model || made_all,
+            problems,
+        })
+    }
+
+    /// The metrics of all lines that are whole and intact.
+    fn read_whole_metrics(&self, problems: &mut Vec<String>) -> Vec<Metrics> {
+        let path = self.metrics();
+        let bytes = match std::fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(e) => {
+                problems.push(Error::io("read", &path)(e).to_string());
+                return Vec::new();
+            }
+        };
+        let text = String::from_utf8_lossy(&bytes);
+        // The last line of a run under way may be half written.
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let (mut metrics, mut damaged) = (Vec::new(), Vec::new());
+        for (k, line) in whole.lines().enumerate() {
+            match serde_json::from_str::<Metrics>(line) {
+                Ok(m) => metrics.push(m),
+                Err(_) => damaged.push(k + 1),
+            }
+        }
+        if let Some(first) = damaged.first() {
+            let n = damaged.len();
+            problems.push(format!(
+                "{}: {n} damaged lines are left out, the first is line {first}",
+                path.display()
+            ));
+        }
+        metrics
+    }
+}
+
+/// The value; an error becomes one of the problems.
+fn keep<T>(result: Result<T>, problems: &mut Vec<String>) -> Option<T> {
+    result.map_err(|e| problems.push(e.to_string())).ok()
+}
+
+/// The last part of a path, or all of it if it has none.
+fn name_of(path: &Path) -> String {
+    path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+/// What a run folder holds, as far as it could be read.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RunRecord {
+    /// Where it was read from.
+    pub folder: RunFolder,
+    /// Its name: the folder's.
+    pub name: String,
+    /// The settings.
+    pub input: Option<RunInput>,
+    /// The text of the settings.
+    pub config: Option<String>,
+    /// The metrics of each epoch.
+    pub metrics: Vec<Metrics>,
+    /// The model at the end, or the best so far if training has not ended.
+    pub model: Option<ModelFile>,
+    /// The last checkpoint.
+    pub snapshot: Option<Snapshot>,
+    /// Whether training has ended: there is a model of the end, or all epochs are made.
+    pub is_finished: bool,
+    /// What is missing or damaged, in sentences.
+    pub problems: Vec<String>,
+}
+
+/// Nats by which the last likelihood may be below the best one before [`RunRecord::fall`] tells of it.
+const MAX_FALL: f64 = 1.0;
+
+impl RunRecord {
+    /// The model at the end, else the best so far, else that of the last checkpoint.
+    pub fn rbm(&self) -> Option<&Rbm> {
+        self.model.as_ref().map(|m| &m.rbm).or(self.snapshot.as_ref().map(|s| &s.rbm))
+    }
+
+    /// The number of epochs made.
+    pub fn epochs_done(&self) -> usize {
+        self.metrics.last().map_or(0, |m| m.epoch)
+    }
+
+    /// The metrics of the last epoch with a likelihood.
+    pub fn last_evaluated(&self) -> Option<&Metrics> {
+        self.metrics.iter().rev().find(|m| m.train_log_likelihood.is_some())
+    }
+
+    /// The epoch with the best validation likelihood (training likelihood without validation rows), and that likelihood.
+    pub fn best(&self) -> Option<(usize, f64)> {
+        let judged =
+            |m: &Metrics| m.validation_log_likelihood.or(m.train_log_likelihood).filter(|x| x.is_finite());
+        let evaluated = self.metrics.iter().filter_map(|m| Some((m.epoch, judged(m)?)));
+        evaluated.max_by(|a, b| a.1.total_cmp(&b.1))
+    }
+
+    /// The epoch with the best validation likelihood, and by how many nats the last one is worse; `None` if by no more than 1.
+    pub fn fall(&self) -> Option<(usize, f64)> {
+        let (epoch, best) = self.best()?;
+        let fall = best - self.last_evaluated()?.validation_log_likelihood?;
+        (fall > MAX_FALL).then_some((epoch, fall))
+    }
+
+    /// What the guards said, each kind of warning once, in the order of their first epochs.
+    pub fn warnings(&self) -> Vec<WarningHistory> {
+        let end = self.epochs_done();
+        let mut kinds: Vec<WarningHistory> = Vec::new();
+        for (epoch, warning) in self.metrics.iter().flat_map(|m| m.warnings.iter().map(|w| (m.epoch, w))) {
+            let same = |h: &&mut WarningHistory| {
+                std::mem::discriminant(&h.latest) == std::mem::discriminant(warning)
+            };
+            // A warning that stopped in the last tenth of the run may come back.
+            let is_over = epoch + end / 10 < end;
+            match kinds.iter_mut().find(same) {
+                Some(history) => {
+                    (history.latest, history.last_epoch) = (warning.clone(), epoch);
+                    (history.n_epochs, history.is_over) = (history.n_epochs + 1, is_over);
+                }
+                None => kinds.push(WarningHistory {
+                    latest: warning.clone(),
+                    first_epoch: epoch,
+                    last_epoch: epoch,
+                    n_epochs: 1,
+                    is_over,
+                }),
+            }
+        }
+        kinds
+    }
+
+    /// Whether the settings of both runs are known and differ in nothing but the seeds.
+    pub fn repeats(&self, other: &Self) -> bool {
+        let seedless = |run: &Self| {
+            let mut input = run.input.clone()?;
+            (input.train.seed, input.data.seed) = (0, 0);
+            Some(input)
+        };
+        seedless(self).is_some_and(|input| seedless(other) == Some(input))
+    }
+}
+
+/// When a kind of warning was given in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WarningHistory {
+    /// The last warning of this kind.
+    pub latest: Warning,
+    /// The first epoch with a warning of this kind.
+    pub first_epoch: usize,
+    /// The last epoch with a warning of this kind.
+    pub last_epoch: usize,
+    /// The number of warnings of this kind.
+    pub n_epochs: usize,
+    /// Whether no warning of this kind was given in the last tenth of the epochs.
+    pub is_over: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder() -> (tempfile::TempDir, RunFolder) {
+        let temporary = tempfile::tempdir().unwrap();
+        let folder = RunFolder::new(temporary.path().join("run"));
+        std::fs::create_dir_all(folder.checkpoints()).unwrap();
+        (temporary, folder)
+    }
+
+    fn epoch(epoch: usize, validation: Option<f64>) -> Metrics {
+        Metrics {
+            epoch,
+            train_log_likelihood: validation.map(|x| x + 0.5),
+            validation_log_likelihood: validation,
+            ..Metrics::default()
+        }
+    }
+
+    fn write_metrics(folder: &RunFolder, lines: &[String]) {
+        std::fs::write(folder.metrics(), lines.join("\n")).unwrap();
+    }
+
+    fn record(metrics: Vec<Metrics>) -> RunRecord {
+        let (_temporary, folder) = folder();
+        let lines: Vec<String> = metrics.iter().map(|m| serde_json::to_string(m).unwrap() + "\n").collect();
+        std::fs::write(folder.metrics(), lines.concat()).unwrap();
+        let read = folder.read().unwrap();
+        assert_eq!(read.metrics, metrics);
+        read
+    }
+
+    #[test]
+    fn the_files_of_a_run_keep_their_names() {
+        let folder = RunFolder::new("run");
+        let files = [
+            (folder.config(), "run/config.toml"),
+            (folder.metrics(), "run/metrics.jsonl"),
+            (folder.model(), "run/model.safetensors"),
+            (folder.best_model(), "run/best.safetensors"),
+            (folder.checkpoints(), "run/checkpoints"),
+            (folder.checkpoint(), "run/checkpoints/latest.safetensors"),
+            (folder.report(), "run/report.html"),
+            (folder.events().into(), "run"),
+        ];
+        for (path, name) in files {
+            assert_eq!(path, Path::new(name));
+        }
+    }
+
+    #[test]
+    fn damaged_metrics_are_refused_or_left_out() {
+        let (_temporary, folder) = folder();
+        let line = |k| serde_json::to_string(&epoch(k, None)).unwrap();
+        write_metrics(&folder, &[line(1), line(2), String::new()]);
+        assert_eq!(folder.read_metrics().unwrap(), [epoch(1, None), epoch(2, None)]);
+        // Line 2 is damaged, and the last one is half written.
+        write_metrics(&folder, &[line(1), "no".into(), line(3), line(4)[..9].into()]);
+        assert!(folder.read_metrics().unwrap_err().to_string().contains("is no file of metrics"));
+        let record = folder.read().unwrap();
+        assert_eq!(record.metrics, [epoch(1, None), epoch(3, None)]);
+        let problem = "1 damaged lines are left out, the first is line 2";
+        assert!(record.problems.iter().any(|p| p.ends_with(problem)), "{:?}", record.problems);
+    }
+
+    #[test]
+    fn a_record_needs_something_of_a_run() {
+        let (temporary, folder) = folder();
+        let error = folder.read().unwrap_err().to_string();
+        assert!(error.contains("no config.toml, metrics.jsonl or model that can be read"), "{error}");
+        assert!(!folder.holds_a_run() && folder.read_config().is_err());
+        let nowhere = RunFolder::new(temporary.path().join("nowhere"));
+        assert!(nowhere.read().unwrap_err().to_string().contains("cannot read the run folder"));
+        let input = RunInput::default();
+        std::fs::write(folder.config(), input.to_toml()).unwrap();
+        assert!(folder.holds_a_run());
+        assert_eq!(folder.read_input().unwrap(), input);
+        let record = folder.read().unwrap();
+        assert_eq!((record.name.as_str(), record.input.as_ref()), ("run", Some(&input)));
+        assert!(!record.is_finished && record.rbm().is_none());
+        // The metrics and the checkpoint are missing; before the end of training a model need not be there.
+        assert_eq!(record.problems.len(), 2, "{:?}", record.problems);
+        std::fs::write(folder.config(), "train = 3").unwrap();
+        assert!(folder.read_input().is_err());
+    }
+
+    #[test]
+    fn a_run_that_has_made_all_epochs_is_finished() {
+        let (_temporary, folder) = folder();
+        let mut input = RunInput::default();
+        input.train.epochs = 2;
+        std::fs::write(folder.config(), input.to_toml()).unwrap();
+        let line = |k| serde_json::to_string(&epoch(k, None)).unwrap();
+        for (n, finished) in [(1, false), (2, true)] {
+            let lines: Vec<String> = (1..=n).map(line).chain([String::new()]).collect();
+            write_metrics(&folder, &lines);
+            let record = folder.read().unwrap();
+            assert_eq!((record.is_finished, record.epochs_done()), (finished, n));
+            let missing = record.problems.iter().any(|p| p.contains("although all epochs are made"));
+            assert_eq!(missing, finished, "{:?}", record.problems);
+        }
+    }
+
+    #[test]
+    fn a_fall_of_more_than_a_nat_is_told() {
+        let run = |values: &[f64]| {
+            let metrics = values.iter().enumerate().map(|(k, &x)| epoch(k + 1, Some(x)));
+            record(metrics.chain([epoch(values.len() + 1, None)]).collect())
+        };
+        let fallen = run(&[-9.0, -5.0, -7.0]);
+        assert_eq!((fallen.best(), fallen.fall()), (Some((2, -5.0)), Some((2, 2.0))));
+        assert_eq!(fallen.last_evaluated().unwrap().epoch, 3);
+        assert_eq!(run(&[-9.0, -5.0, -5.5]).fall(), None);
+        assert_eq!(run(&[]).best(), None);
+    }
+
+    #[test]
+    fn warnings_are_told_once_of_each_kind() {
+        let mut metrics: Vec<Metrics> = (1..=30).map(|k| epoch(k, None)).collect();
+        let stale = |moved| Warning::StaleChains { moved };
+        let dead = Warning::Dead { n_units: 1, n_hidden: 9 };
+        metrics[4].warnings = vec![stale(0.1), dead.clone()];
+        metrics[6].warnings = vec![stale(0.2)];
+        metrics[26].warnings = vec![dead.clone()];
+        let history = |latest, first_epoch, last_epoch, is_over| WarningHistory {
+            latest,
+            first_epoch,
+            last_epoch,
+            n_epochs: 2,
+            is_over,
+        };
+        let expected = [history(stale(0.2), 5, 7, true), history(dead, 5, 27, false)];
+        assert_eq!(record(metrics).warnings(), expected);
+    }
+
+    #[test]
+    fn runs_repeat_each_other_if_only_seeds_differ() {
+        let with = |change: fn(&mut RunInput)| {
+            let mut input = RunInput::default();
+            change(&mut input);
+            RunRecord { input: Some(input), ..record(vec![epoch(1, None)]) }
+        };
+        let first = with(|_| ());
+        assert!(first.repeats(&with(|input| (input.train.seed, input.data.seed) = (7, 8))));
+        assert!(!first.repeats(&with(|input| input.train.batch_size = 7)));
+        let unknown = record(vec![epoch(1, None)]);
+        assert!(!unknown.repeats(&unknown) && !first.repeats(&unknown));
+    }
+}

@@ -1,0 +1,3 @@
+//! Does training do what its settings say?
+
+mod updates;

@@ -1,0 +1,285 @@
+//! Train: the one way in, for rows in memory and for runs in folders.
+
+use super::best::Best;
+use super::files::{Checkpoints, RunFiles};
+use super::guard::Warning;
+use super::monitor::{Metrics, Monitor, Weighted};
+use super::run::Description;
+use super::session::Session;
+use super::settings::TrainSettings;
+use super::trainer::Trainer;
+use super::{Feed, Listener};
+use crate::Result;
+use crate::data::{self, Binarize, Rows};
+use crate::gradient::Estimator;
+use crate::model::Rbm;
+use crate::{Error, team};
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// A training to be made: settings, and whatever else there is.
+///
+/// ```
+/// use mclv::data::{self, DataSpec};
+/// use mclv::progress::Silent;
+/// use mclv::train::{TrainSettings, Training};
+/// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
+/// let settings = TrainSettings { n_hidden: 4, epochs: 3, ..TrainSettings::default() };
+/// let trained = Training::new(settings).fit(&bars.rows)?;
+/// assert_eq!(trained.history.len(), 3);
+/// assert!(trained.history[2].train_log_likelihood.is_some());
+/// assert_eq!(trained.model.n_hidden(), 4);
+/// # Ok::<(), mclv::Error>(())
+/// ```
+pub struct Training<'a> {
+    settings: TrainSettings,
+    model: Option<Rbm>,
+    estimator: Option<Box<dyn Estimator>>,
+    weights: Option<&'a [f32]>,
+    validation: Option<Weighted<'a>>,
+    grey: Option<&'a Rows>,
+    listener: Option<&'a mut dyn Listener>,
+    is_watched: bool,
+    folder: Option<PathBuf>,
+    checkpoints: Checkpoints,
+    description: Option<Description>,
+}
+
+/// What a training has come to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trained {
+    /// The model at the end; after divergence, that of the epoch before.
+    pub model: Rbm,
+    /// The model of the best evaluation: on validation rows, else on training rows. None if there was none in this sitting.
+    pub best: Option<Rbm>,
+    /// What is known of each epoch.
+    pub history: Vec<Metrics>,
+    /// How the training ended.
+    pub outcome: Outcome,
+    /// The settings, with everything decided.
+    pub settings: TrainSettings,
+}
+
+/// How a training ended.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    /// All epochs are done, or the training stopped early for lack of progress.
+    Finished {
+        /// The last metrics.
+        metrics: Box<Metrics>,
+        /// The epoch with the best validation likelihood, and that likelihood.
+        best: Option<(usize, f64)>,
+        /// Whether patience ran out.
+        early: bool,
+    },
+    /// A parameter became NaN; the model of the epoch before is kept.
+    Diverged(Warning),
+    /// The listener stopped the training; it is ready to be gone on with.
+    Interrupted {
+        /// Epochs finished.
+        epochs: usize,
+    },
+}
+
+impl<'a> Training<'a> {
+    /// A training with these settings, from an initial model, with evaluations and without files.
+    pub fn new(settings: TrainSettings) -> Self {
+        Self {
+            settings,
+            model: None,
+            estimator: None,
+            weights: None,
+            validation: None,
+            grey: None,
+            listener: None,
+            is_watched: true,
+            folder: None,
+            checkpoints: Checkpoints::default(),
+            description: None,
+        }
+    }
+
+    /// Starts from a given model instead of an initial one.
+    pub fn from_model(mut self, rbm: Rbm) -> Self {
+        self.model = Some(rbm);
+        self
+    }
+
+    /// Uses an estimator of your own instead of the one that the settings name.
+    pub fn estimator(mut self, estimator: Box<dyn Estimator>) -> Self {
+        self.estimator = Some(estimator);
+        self
+    }
+
+    /// Says how much each training row counts.
+    pub fn weights(mut self, weights: Option<&'a [f32]>) -> Self {
+        self.weights = weights;
+        self
+    }
+
+    /// Chooses the best epoch by these rows. Without them the training rows choose it.
+    pub fn validation(mut self, rows: &'a Rows) -> Self {
+        self.validation = Some(Weighted { rows, weights: None });
+        self
+    }
+
+    /// As [`validation`](Self::validation), where each row counts by its weight.
+    pub fn weighted_validation(mut self, rows: &'a Rows, weights: Option<&'a [f32]>) -> Self {
+        self.validation = Some(Weighted { rows, weights });
+        self
+    }
+
+    /// Redraws the bits that are learnt from in every epoch from these grey values, if the settings say `redraw-bits`. Without
+    /// them the training rows are the grey values.
+    pub fn redraw_from(mut self, grey: &'a Rows) -> Self {
+        self.grey = Some(grey);
+        self
+    }
+
+    /// Tells a listener how the training goes; the listener may stop it.
+    pub fn observe(mut self, listener: &'a mut dyn Listener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// Leaves out all evaluations of the likelihood.
+    pub fn unwatched(mut self) -> Self {
+        self.is_watched = false;
+        self
+    }
+
+    /// Keeps the run in a folder: settings, metrics, checkpoints and models.
+    pub fn in_folder(mut self, path: &Path) -> Self {
+        self.folder = Some(path.into());
+        self
+    }
+
+    /// Says when checkpoints are written.
+    pub fn checkpoints(mut self, checkpoints: Checkpoints) -> Self {
+        self.checkpoints = checkpoints;
+        self
+    }
+
+    /// Says what the folder's files are to tell of data and weights.
+    pub(super) fn described(mut self, description: Description) -> Self {
+        self.description = Some(description);
+        self
+    }
+
+    /// Trains to the end, or until the listener says stop.
+    ///
+    /// # Errors
+    /// If settings, rows and weights do not go together, the folder holds a run already, a file cannot be written, or what
+    /// the estimator cannot do.
+    pub fn fit(self, train: &'a Rows) -> Result<Trained> {
+        self.begin(train)?.finish()
+    }
+
+    /// Begins the training, to make single epochs.
+    ///
+    /// # Errors
+    /// As [`fit`](Self::fit).
+    pub fn begin(mut self, train: &'a Rows) -> Result<Session<'a>> {
+        self.settings.check()?;
+        if let Some(folder) = &self.folder {
+            RunFiles::check_new(folder)?;
+        }
+        let folder = self.folder.take();
+        let (checkpoints, description) = (self.checkpoints, self.description.take());
+        let mut session = self.session(train)?;
+        if let Some(folder) = folder {
+            let description = match description {
+                Some(description) => description.with_settings(&session.settings),
+                None => Description::of_memory(train, &session.settings),
+            };
+            let files = RunFiles::create(&folder, description, checkpoints, &session.trainer.state())?;
+            session.files = Some(files);
+        }
+        Ok(session)
+    }
+
+    /// Goes on with the run in the folder `path`, exactly where its last checkpoint is. Settings, rows and weights must be those
+    /// that it was begun with.
+    ///
+    /// # Errors
+    /// If the folder holds no run, or one that is damaged, or one with other data.
+    pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
+        let (checkpoints, description) = (self.checkpoints, self.description.take());
+        let session = self.session(train).and_then(|mut session| {
+            let description = match description {
+                Some(description) => description.with_settings(&session.settings),
+                None => Description::of_memory(train, &session.settings),
+            };
+            let resumed = RunFiles::resume(path, description, checkpoints, session.trainer.rbm())?;
+            session.trainer.restore(resumed.state)?;
+            session.best = resumed.best;
+            session.seconds_before = resumed.seconds;
+            session.history = resumed.history;
+            session.files = Some(resumed.files);
+            Ok(session)
+        });
+        // No rank goes on, and writes, before all have read.
+        team::together(session)
+    }
+
+    /// Begins a training on rows that come in pieces; `rows` are looked at, but not learnt from.
+    ///
+    /// # Errors
+    /// If settings, model and rows do not go together.
+    pub fn feed(self, rows: &Rows) -> Result<Feed> {
+        Feed::new(self.settings, rows, self.model)
+    }
+
+    /// A session without files.
+    fn session(self, train: &'a Rows) -> Result<Session<'a>> {
+        self.settings.check()?;
+        let settings = self.settings.resolved(train.n_rows());
+        settings.check()?;
+        let (train, grey) = match (settings.redraw_bits, self.grey) {
+            (false, _) => (Cow::Borrowed(train), None),
+            (true, Some(grey)) => (Cow::Borrowed(train), Some(grey)),
+            (true, None) if matches!(train, Rows::Bits(_)) => {
+                return Err(Error::InvalidSetting {
+                    name: "redraw-bits",
+                    value: "true".into(),
+                    cure: "the rows are bits already: give grey values to redraw them from",
+                });
+            }
+            (true, None) => {
+                let bits = data::binarize(train, Binarize::Bernoulli, settings.seed, 0);
+                (Cow::Owned(bits), Some(train))
+            }
+        };
+        let mut trainer = match self.model {
+            None => Trainer::new(settings.clone(), &train, self.weights.map(<[f32]>::to_vec))?,
+            Some(rbm) => {
+                Trainer::from_model(settings.clone(), rbm, &train, self.weights.map(<[f32]>::to_vec))?
+            }
+        };
+        if let Some(estimator) = self.estimator {
+            trainer.use_estimator(estimator);
+        }
+        if let Some(validation) = &self.validation {
+            trainer.rbm().check_width(validation.rows.n_columns())?;
+        }
+        let weighted = Weighted { rows: &train, weights: self.weights };
+        let monitor = self.is_watched.then(|| Monitor::new(&settings, weighted));
+        Ok(Session {
+            settings,
+            train,
+            grey,
+            weights: self.weights,
+            validation: self.validation,
+            monitor,
+            trainer,
+            best: Best::default(),
+            best_model: None,
+            history: Vec::new(),
+            listener: self.listener,
+            files: None,
+            seconds_before: 0.0,
+            begun: Instant::now(),
+        })
+    }
+}

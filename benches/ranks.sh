@@ -31,7 +31,7 @@ def row(name, results, digits=2):
 with tempfile.TemporaryDirectory() as folder:
     def init(hidden, epochs=0):
         path = f"{folder}/m{hidden}"
-        subprocess.run([MCLV, "train", "mnist", "--hidden", str(hidden), "--epochs", str(epochs), "--no-report", "--eval-every",
+        subprocess.run([MCLV, "train", "mnist", "--n-hidden", str(hidden), "--epochs", str(epochs), "--no-report", "--eval-every",
                         "1000", "--output", path], check=True, capture_output=True)
         return f"{path}/model.safetensors"
 
@@ -45,16 +45,16 @@ with tempfile.TemporaryDirectory() as folder:
         return best(3, once)
 
     row("exact log Z, 784 × 27", [logz(r, t, "exact") for r, t in LAYOUTS])
-    tours = ["--tours", 400_000, "--max-steps", 4_000_000_000]
+    tours = ["--n-tours", 400_000, "--max-steps", 4_000_000_000]
     row("tours, 784 × 32", [logz(r, t, "mclv", *tours) for r, t in LAYOUTS])
-    ais = ["--chains", 256, "--betas", 4000]
+    ais = ["--n-chains", 256, "--n-betas", 4000]
     row("AIS, 256 chains", [logz(r, t, "ais", *ais) for r, t in LAYOUTS])
 
     def train(ranks, threads, hidden, batch, n):
         """Seconds of an epoch, the first left out; stopped before the last, which would be evaluated."""
         out = tempfile.mkdtemp(dir=folder)
         metrics = f"{out}/run/metrics.jsonl"
-        flags = ["--hidden", hidden, "--k", 1, "--batch-size", batch, "--eval-every", 1000, "--epochs", 1000]
+        flags = ["--n-hidden", hidden, "--k", 1, "--batch-size", batch, "--eval-every", 1000, "--epochs", 1000]
         command = ["mpirun", "-n", str(ranks), MCLV, "train", "mnist", "--binarize", "threshold=0.5", *map(str, flags),
                    "--threads", str(threads), "--no-report", "--output", f"{out}/run", "-v"]
         job = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
@@ -73,8 +73,8 @@ with tempfile.TemporaryDirectory() as folder:
         row(f"PCD-1 epoch, {hidden} hidden, minibatch {batch}", [train(r, t, hidden, batch, n) for r, t in LAYOUTS], digits=3)
 
     print("\nWeak scaling, the work grows with the ranks:\n\n| | 1 | 2 | 2 against 1 |\n|---|---|---|---|", flush=True)
-    for name, method, flags in (("tours, 200,000 a rank", "mclv", lambda r: ["--tours", 200_000 * r, "--max-steps", 4_000_000_000]),
-                                ("AIS, 128 chains a rank", "ais", lambda r: ["--chains", 128 * r, "--betas", 4000])):
+    for name, method, flags in (("tours, 200,000 a rank", "mclv", lambda r: ["--n-tours", 200_000 * r, "--max-steps", 4_000_000_000]),
+                                ("AIS, 128 chains a rank", "ais", lambda r: ["--n-chains", 128 * r, "--n-betas", 4000])):
         one, two = (logz(r, 1, method, *flags(r))[0] for r in (1, 2))
         print(f"| {name} | {one:.2f} s | {two:.2f} s | {one / two:.2f} |", flush=True)
 PY

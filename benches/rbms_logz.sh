@@ -57,8 +57,8 @@ def theirs(n_chains, n_betas):
 print(f"{w.shape[0]} × {w.shape[1]}, {runs} runs each, one thread; rbms {importlib.metadata.version('rbms')}, torch {torch.__version__}")
 show("mclv, target 0.02", ours("--method", "mclv", "--target-se", "0.02"))
 show("mclv, target 0.01", ours("--method", "mclv", "--target-se", "0.01"))
-show("mclv's AIS, 100 chains × 1,000", ours("--method", "ais", "--chains", "100", "--betas", "1000"))
-show("mclv's AIS, 100 chains × 10,000", ours("--method", "ais", "--chains", "100", "--betas", "10000"))
+show("mclv's AIS, 100 chains × 1,000", ours("--method", "ais", "--n-chains", "100", "--n-betas", "1000"))
+show("mclv's AIS, 100 chains × 10,000", ours("--method", "ais", "--n-chains", "100", "--n-betas", "10000"))
 show("rbms, AIS, 100 chains × 1,000", theirs(100, 1000))
 show("rbms, AIS, 100 chains × 10,000", theirs(100, 10000))
 PY

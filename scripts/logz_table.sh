@@ -19,15 +19,15 @@ train() { # name, then flags of `mclv train`
 
 [ $# -gt 0 ] || set -- 25 32
 for hidden in "$@"; do
-    train "paper-$hidden" --hidden "$hidden" --preset paper --gradient lvs --starts weighted
-    train "pcd-$hidden" --hidden "$hidden" --gradient pcd --k 3
-    train "carry-$hidden" --hidden "$hidden" --gradient lvs --unfinished carry --starts metropolis --learning-rate 0.2
+    train "paper-$hidden" --n-hidden "$hidden" --preset paper --gradient lvs --starts weighted
+    train "pcd-$hidden" --n-hidden "$hidden" --gradient pcd --k 3
+    train "carry-$hidden" --n-hidden "$hidden" --gradient lvs --k 1 --row-fraction 1 --learning-rate 0.2
     for name in paper pcd carry; do
         model=$out/$name-$hidden
         ask() { "$mclv" logz "$model/model.safetensors" --seed 1 --json "$@"; }
         [ -f "$model.exact.json" ] || { ask --method exact >"$model.tmp" && mv "$model.tmp" "$model.exact.json"; }
         ask --method mclv,ais,reverse-ais,bar --target-se 0.02 >"$model.all.json"
-        ask --method mclv --visible mean-field --tours 20000 >"$model.mean-field.json"
+        ask --method mclv --visible mean-field --n-tours 20000 >"$model.mean-field.json"
     done
     python3 - "$out" "$hidden" <<'PY'
 import json, sys

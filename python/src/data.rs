@@ -1,4 +1,4 @@
-//! Load data sets by name or path.
+//! Load data sets by name or path, and fetch those that have a name.
 
 use crate::arrays::{PyRows, vector};
 use crate::errors::SettingError;
@@ -7,6 +7,7 @@ use mclv::data::{self, DataSpec};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pythonize::{depythonize, pythonize};
+use std::path::PathBuf;
 
 /// The rows, labels and provenance of a data set.
 #[pyfunction]
@@ -26,6 +27,12 @@ pub(crate) fn load_data<'py>(py: Python<'py>, spec: &Bound<'py, PyAny>) -> PyRes
     facts.set_item("best_log_likelihood", set.best_log_likelihood)?;
     facts.set_item("provenance", pythonize(py, &set.provenance)?)?;
     Ok(facts)
+}
+
+/// Make sure that the files of a named set are on disk, and say where they are.
+#[pyfunction]
+pub(crate) fn fetch_data(py: Python<'_>, name: &str) -> PyResult<Vec<PathBuf>> {
+    work::finish(py, None, |line| data::fetch(name, line))
 }
 
 /// Name, description, rows and columns of the sets that go by a name.

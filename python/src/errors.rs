@@ -1,6 +1,7 @@
 //! Turn the library's errors into the package's exceptions: one table. The classes are in `mclv/errors.py`.
 
 use mclv::Error;
+use mclv::settings::Spelling;
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::{PyErr, import_exception};
 use std::io::ErrorKind;
@@ -16,13 +17,17 @@ import_exception!(mclv.errors, TooSlowError);
 
 /// The exception that stands for `error`.
 pub(crate) fn exception(error: Error) -> PyErr {
-    let text = error.to_string();
+    // Settings have the names of keywords here.
+    let text = error.in_words(Spelling::Keywords);
     match error {
         Error::Io { cause, .. } => match cause.kind() {
             ErrorKind::NotFound => MissingFileError::new_err(text),
             ErrorKind::PermissionDenied => ForbiddenFileError::new_err(text),
             _ => FileError::new_err(text),
         },
+        Error::NotFetched { name, .. } => {
+            MissingFileError::new_err(format!("{text}; to fetch it: mclv.datasets.fetch({name:?})"))
+        }
         Error::IsAFolder { .. } | Error::NotAvailable { .. } => FileError::new_err(text),
         Error::UnknownFormat { .. }
         | Error::Malformed { .. }
@@ -30,14 +35,10 @@ pub(crate) fn exception(error: Error) -> PyErr {
         | Error::NewerFormat { .. }
         | Error::ChecksumMismatch { .. }
         | Error::MissingState { .. } => FormatError::new_err(text),
-        // Settings have the names of keywords here.
-        Error::InvalidSetting { name, value, cure } => {
-            SettingError::new_err(format!("{} = {value} is not allowed: {cure}", name.replace('-', "_")))
-        }
-        Error::InvalidChoice { name, value, cure } => {
-            SettingError::new_err(format!("{} = {value} is not allowed: {cure}", name.replace('-', "_")))
-        }
-        Error::UnknownData { .. } => SettingError::new_err(text),
+        Error::InvalidSetting { .. }
+        | Error::InvalidChoice { .. }
+        | Error::Incompatible { .. }
+        | Error::UnknownData { .. } => SettingError::new_err(text),
         Error::OutOfRange { .. }
         | Error::Empty { .. }
         | Error::ShapeMismatch { .. }

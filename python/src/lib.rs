@@ -19,11 +19,11 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<train::PyFeed>()?;
     module.add_class::<tours::PyStoppingSet>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
-    module.add_function(wrap_pyfunction!(train::best_settings, module)?)?;
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(partition::likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;
     module.add_function(wrap_pyfunction!(data::load_data, module)?)?;
+    module.add_function(wrap_pyfunction!(data::fetch_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::catalogue, module)?)?;
     module.add_function(wrap_pyfunction!(kernels, module)?)?;
     Ok(())

@@ -5,8 +5,7 @@ use crate::errors::{DataError, exception};
 use crate::model::Model;
 use crate::tours::PyStoppingSet;
 use crate::work;
-use mclv::average_log_likelihood;
-use mclv::partition::{Effort, LogZ, Method, MethodSettings, Question};
+use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Plan};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use std::sync::Arc;
@@ -35,10 +34,13 @@ impl Limits {
                 (None, None) => default.effort,
             },
             samples_per_row: self.samples_per_row,
-            max_steps: self.max_steps,
-            n_chains: self.n_chains.unwrap_or(default.n_chains),
-            n_betas: self.n_betas.unwrap_or(default.n_betas),
-            time_limit: self.time_limit.unwrap_or(default.time_limit),
+            budget: Budget {
+                seconds: self.time_limit.unwrap_or(default.budget.seconds),
+                max_steps: self.max_steps,
+                n_chains: self.n_chains.unwrap_or(default.budget.n_chains),
+                n_betas: self.n_betas.unwrap_or(default.budget.n_betas),
+                ..default.budget
+            },
             seed: self.seed,
             ..default
         }
@@ -62,20 +64,17 @@ pub(crate) fn log_partition<'py>(
     let file = Arc::clone(&model.file);
     let (rows, set) = (rows.map(|r| Arc::clone(&r.rows)), stopping_set.map(|s| Arc::clone(&s.set)));
     let log_z = work::finish(py, n_threads, move |line| {
-        let question = Question { rbm: &file.rbm, rows: rows.as_deref(), stopping_set: set.as_deref() };
-        match method {
-            Some(method) => question.answer(method, &settings, line),
-            None => question.best(&settings, line),
-        }
+        let inputs = Inputs { rows: rows.as_deref(), stopping_set: set.as_deref(), base_bias: None };
+        Plan::new(&file.rbm, method, &settings).run(&inputs, line)
     })?;
     describe(py, &log_z)
 }
 
-/// Everything about an estimate of log Z, guarantees in words included.
+/// Everything about an estimate of log Z, with its guarantees and notes in words.
 pub(crate) fn describe<'py>(py: Python<'py>, log_z: &LogZ) -> PyResult<Bound<'py, PyAny>> {
     let facts = pythonize(py, log_z)?;
     facts.set_item("interval", log_z.interval)?;
-    facts.set_item("notes", log_z.notes.clone())?;
+    facts.set_item("notes", log_z.notes.iter().map(ToString::to_string).collect::<Vec<_>>())?;
     facts.set_item("guarantee_z", log_z.guarantee.of_z())?;
     facts.set_item("guarantee_log_z", log_z.guarantee.of_log_z())?;
     facts.set_item("guarantee_likelihood", log_z.guarantee.of_likelihood())?;
@@ -93,7 +92,7 @@ pub(crate) fn likelihood<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let log_z: LogZ = depythonize(log_z).map_err(|e| DataError::new_err(format!("log_z: {e}")))?;
     let (file, rows) = (Arc::clone(&model.file), Arc::clone(&rows.rows));
-    let likelihood = work::finish(py, n_threads, |_| average_log_likelihood(&file.rbm, &rows, &log_z))?;
+    let likelihood = work::finish(py, n_threads, |_| file.rbm.log_likelihood(&rows, &log_z))?;
     let facts = pythonize(py, &likelihood)?;
     facts.set_item("interval", likelihood.interval)?;
     facts.set_item("guarantee", likelihood.guarantee_log_z.of_likelihood())?;

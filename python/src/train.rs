@@ -6,22 +6,58 @@ use crate::model::Model;
 use crate::work::{self, Line};
 use mclv::data::{Dataset, Rows};
 use mclv::progress::Progress;
-use mclv::train::{Feed, Listener, Outcome, Session, TrainSettings, Trained, Training};
+use mclv::settings::{Settings, Spelling};
+use mclv::train::{Feed, Listener, Outcome, Session, Trained, Training};
 use mclv::{Error, ModelFile, Provenance};
 use numpy::PyReadonlyArray1;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use pythonize::{depythonize, pythonize};
 use std::sync::{Arc, Mutex, PoisonError};
 
-fn settings_from(settings: &Bound<'_, PyAny>) -> PyResult<TrainSettings> {
-    depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))
+/// Settings from keywords: names have underscores here and hyphens in the library.
+fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
+    let read = |entries: &[(String, Bound<'_, PyAny>)]| {
+        let spelled = PyDict::new(keywords.py());
+        for (name, value) in entries {
+            spelled.set_item(name.replace('_', "-"), value)?;
+        }
+        Ok::<_, PyErr>(depythonize::<Settings>(&spelled))
+    };
+    let mut entries = Vec::new();
+    for (name, value) in keywords {
+        let name: String = name.extract()?;
+        if !Settings::NAMES.contains(&name.as_str()) {
+            let nearest = Settings::nearest_name(&name);
+            let suggestion = nearest.map_or(String::new(), |known| format!("; did you mean '{known}'?"));
+            return Err(PyTypeError::new_err(format!("unknown setting '{name}'{suggestion}")));
+        }
+        entries.push((name, value));
+    }
+    let whole = match read(&entries)? {
+        Ok(settings) => return Ok(settings),
+        Err(error) => error,
+    };
+    // One by one: an error does not say where it is.
+    for entry in &entries {
+        if let Err(error) = read(std::slice::from_ref(entry))? {
+            let ((name, value), text) = (entry, error.to_string());
+            let said = text.contains("is not allowed");
+            let text = if said { text } else { format!("{name} = {} is not allowed: {text}", value.repr()?) };
+            return Err(SettingError::new_err(text));
+        }
+    }
+    Err(SettingError::new_err(format!("settings: {whole}")))
 }
 
-/// The settings that `mclv train` begins with for so many hidden units.
-#[pyfunction]
-pub(crate) fn best_settings(py: Python<'_>, n_hidden: usize) -> PyResult<Bound<'_, PyAny>> {
-    Ok(pythonize(py, &TrainSettings::best(n_hidden))?)
+/// Settings as keywords.
+fn keywords<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, PyDict>> {
+    let spelled = PyDict::new(py);
+    for (name, value) in pythonize(py, settings)?.cast::<PyDict>()? {
+        spelled.set_item(name.extract::<String>()?.replace('-', "_"), value)?;
+    }
+    Ok(spelled)
 }
 
 /// Passes on the wish to stop and how far training has come.
@@ -57,25 +93,21 @@ fn go(mut session: Session<'_>, on_epoch: Option<&Py<PyAny>>, line: &Line) -> mc
 
 /// What the guards said, in order.
 fn warnings_of(trained: &Trained) -> Vec<String> {
-    let mut warnings: Vec<String> =
-        trained.history.iter().flat_map(|metrics| &metrics.warnings).map(ToString::to_string).collect();
-    if let Outcome::Diverged(warning) = &trained.outcome {
-        warnings.push(warning.to_string());
-    }
-    warnings
+    let of_epochs = trained.history.iter().flat_map(|metrics| &metrics.warnings);
+    let at_the_end = if let Outcome::Diverged(warning) = &trained.outcome { Some(warning) } else { None };
+    of_epochs.chain(at_the_end).map(|warning| warning.in_words(Spelling::Keywords)).collect()
 }
 
 /// Train. Of the listeners, `on_epoch(metrics, model)` is called after each epoch and stops by a true value;
 /// `on_progress(done, total)` is called all the while, in updates. An interruption gives what there is.
 #[pyfunction]
-#[pyo3(signature = (settings, rows, weights, validation, watch, describe, listeners, n_threads))]
+#[pyo3(signature = (settings, rows, weights, validation, describe, listeners, n_threads))]
 pub(crate) fn train<'py>(
     py: Python<'py>,
-    settings: &Bound<'py, PyAny>,
+    settings: &Bound<'py, PyDict>,
     rows: &PyRows,
     weights: Option<PyReadonlyArray1<'py, f32>>,
     validation: Option<&PyRows>,
-    watch: bool,
     describe: bool,
     listeners: (Option<Py<PyAny>>, Option<Py<PyAny>>),
     n_threads: Option<usize>,
@@ -90,9 +122,6 @@ pub(crate) fn train<'py>(
         if let Some(validation) = &validation {
             training = training.validation(validation);
         }
-        if !watch {
-            training = training.unwatched();
-        }
         let session = training.observe(&mut ear).begin(&train)?;
         let trained = go(session, on_epoch.as_ref(), line)?;
         let provenance = describe.then(|| Dataset::from_rows("memory", Rows::clone(&train)).provenance);
@@ -104,7 +133,8 @@ pub(crate) fn train<'py>(
         (Err(Error::Cancelled), Some(error)) => return Err(error.clone_ref(py)),
         (Err(error), _) => return Err(exception(error)),
     };
-    let settings = serde_json::json!({ "command": "mclv.train (Python)", "train": trained.settings });
+    let complete = trained.settings.settings();
+    let settings = serde_json::json!({ "command": "mclv.train (Python)", "train": complete });
     let last = trained.history.last();
     let history = serde_json::json!({ "epoch": last.map(|m| m.epoch),
         "train_log_likelihood": last.and_then(|m| m.train_log_likelihood),
@@ -123,7 +153,7 @@ pub(crate) fn train<'py>(
     result.set_item("best_model", trained.best.as_ref().map(model))?;
     result.set_item("best_epoch", best.map(|(epoch, _)| epoch))?;
     result.set_item("history", pythonize(py, &trained.history)?)?;
-    result.set_item("settings", pythonize(py, &trained.settings)?)?;
+    result.set_item("settings", keywords(py, &complete)?)?;
     result.set_item("outcome", outcome)?;
     result.set_item("warnings", warnings_of(&trained))?;
     result.set_item("raised", done.raised.map(|error| error.into_value(py)))?;
@@ -141,9 +171,9 @@ impl PyFeed {
     /// Begin at `model`, or at an initial model for `rows`.
     #[new]
     #[pyo3(signature = (settings, rows, model))]
-    fn new(settings: &Bound<'_, PyAny>, rows: &PyRows, model: Option<&Model>) -> PyResult<Self> {
+    fn new(settings: &Bound<'_, PyDict>, rows: &PyRows, model: Option<&Model>) -> PyResult<Self> {
         let model = model.map(|model| model.rbm().clone());
-        Feed::new(settings_from(settings)?, &rows.rows, model).map(Self::of).map_err(exception)
+        Feed::new(&settings_from(settings)?, &rows.rows, model).map(Self::of).map_err(exception)
     }
 
     /// Go on from what `to_bytes` gave.

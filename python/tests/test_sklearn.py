@@ -77,7 +77,7 @@ def test_clones_pickles_and_joblib_files_give_the_same(bits, tmp_path):
 
 
 def test_the_model_is_the_command_lines_bit_for_bit(cli, digits, tmp_path):
-    cli("train", "digits", "--gradient", "pcd", "--hidden", 10, "--epochs", 3, "--batch-size", 20, "--lr", 0.1, "--seed", 11,
+    cli("train", "digits", "--gradient", "pcd", "--k", 1, "--n-hidden", 10, "--epochs", 3, "--batch-size", 20, "--learning-rate", 0.1, "--seed", 11,
         "--output", "run", cwd=tmp_path)  # fmt: skip
     rbm = mclv.BernoulliRBM(10, n_iter=3, batch_size=20, random_state=11).fit(digits.X)
     theirs = mclv.load(tmp_path / "run" / "model.safetensors")

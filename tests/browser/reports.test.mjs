@@ -11,7 +11,7 @@ const mclv = process.env.MCLV;
 const folder = mkdtempSync(join(tmpdir(), "mclv-browser-"));
 // For whoever wants to see what the tests see.
 const pictures = process.env.MCLV_SCREENSHOTS;
-const small = ["--hidden", "8", "--epochs", "12", "--eval-every", "1"];
+const small = ["--n-hidden", "8", "--epochs", "12", "--eval-every", "1"];
 let browser;
 
 const run = (...args) => execFileSync(mclv, args, { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
@@ -162,7 +162,7 @@ test("a phone shows all of it without scrolling sideways; print and no scripts s
 });
 
 test("the live page grows while training runs, hears of the end, and shows no other file", async () => {
-  const args = ["train", "digits", "--hidden", "12", "--epochs", "100000", "--eval-every", "50", "--live", "--port", "0", "--output", "live"];
+  const args = ["train", "digits", "--n-hidden", "12", "--epochs", "100000", "--eval-every", "50", "--live", "--port", "0", "--output", "live"];
   const training = spawn(mclv, args, { cwd: folder, stdio: ["ignore", "ignore", "pipe"] });
   const ended = new Promise(resolve => training.on("exit", resolve));
   try {

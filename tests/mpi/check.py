@@ -60,11 +60,11 @@ def trained(folder):
 
 def results_do_not_depend_on_ranks(tmp):
     estimators = {
-        "pcd": ["--hidden", 70, "--chains", 300],
-        "cd": ["--gradient", "cd", "--hidden", 20, "--binarize", "threshold=0.5"],
-        "carry": ["--gradient", "lvs", "--hidden", 12, "--chains", 150],
-        "paper": ["--preset", "paper", "--gradient", "lvs", "--hidden", 12, "--warm-up-epochs", 1],
-        "exact": ["--gradient", "exact", "--hidden", 8],
+        "pcd": ["--n-hidden", 70, "--n-chains", 300],
+        "cd": ["--gradient", "cd", "--n-hidden", 20, "--binarize", "threshold=0.5"],
+        "carry": ["--gradient", "lvs", "--n-hidden", 12, "--n-chains", 150],
+        "paper": ["--preset", "paper", "--gradient", "lvs", "--n-hidden", 12, "--warm-up-epochs", 1],
+        "exact": ["--gradient", "exact", "--n-hidden", 8],
     }
     for name, flags in estimators.items():
         results = []
@@ -79,16 +79,16 @@ def results_do_not_depend_on_ranks(tmp):
     run(0, "sample", tmp / "carry-0" / "model.safetensors", "-n", 500, "--burn-in", 20, "--output", tmp / "rows.npy")
     for ranks in (0, 1, 2, 4):
         folder = tmp / f"file-{ranks}"
-        run(ranks, "train", tmp / "rows.npy", "--hidden", 8, "--epochs", 2, "--batch-size", 100, "--output", folder)
+        run(ranks, "train", tmp / "rows.npy", "--n-hidden", 8, "--epochs", 2, "--batch-size", 100, "--output", folder)
         results.append(trained(folder))
     same("training on a file of which each rank reads its part", results)
 
     model = tmp / "carry-0" / "model.safetensors"
-    small = ["--tours", 4000, "--chains", 100, "--betas", 100, "--ladders", 4, "--ladder-steps", 100]
+    small = ["--n-tours", 4000, "--n-chains", 100, "--n-betas", 100, "--n-ladders", 4, "--ladder-steps", 100]
     asked = {
         "log Z by every method": ["logz", model, "--method", "exact,mclv,ais,reverse-ais,bar", *small],
         "likelihood": ["likelihood", model, "--split", "train,test", "--pseudo"],
-        "tours": ["tours", model, "--tours", 3000, "--samples-per-row", "1,2"],
+        "tours": ["tours", model, "--n-tours", 3000, "--samples-per-row", "1,2"],
         "features": ["transform", model, "--force", "--output"],
         "samples": ["sample", model, "-n", 150, "--burn-in", 20, "--force", "--output"],
     }
@@ -113,7 +113,7 @@ def results_do_not_depend_on_ranks(tmp):
 
 
 def a_killed_rank_ends_the_job_and_fewer_ranks_go_on(tmp):
-    flags = ["digits", "--hidden", 16, "--epochs", 300, "--batch-size", 200, "--eval-every", 100, "--checkpoint-every", 1]
+    flags = ["digits", "--n-hidden", 16, "--epochs", 300, "--batch-size", 200, "--eval-every", 100, "--checkpoint-every", 1]
     run(0, "train", *flags, "--output", tmp / "whole")
     folder = tmp / "killed"
     job = subprocess.Popen(command(4, "train", *flags, "--output", folder), env=ENV, stderr=subprocess.PIPE, text=True)
@@ -132,7 +132,7 @@ def a_killed_rank_ends_the_job_and_fewer_ranks_go_on(tmp):
 
 def a_stopped_job_is_gone_on_with(tmp):
     folder = tmp / "stopped"
-    flags = ["digits", "--hidden", 16, "--epochs", 300, "--batch-size", 200, "--eval-every", 100]
+    flags = ["digits", "--n-hidden", 16, "--epochs", 300, "--batch-size", 200, "--eval-every", 100]
     job = subprocess.Popen(command(2, "train", *flags, "--output", folder), env=ENV, stderr=subprocess.PIPE, text=True)
     metrics = folder / "metrics.jsonl"
     until(lambda: metrics.exists() and metrics.read_text().count("\n") >= 3, "the first epochs")

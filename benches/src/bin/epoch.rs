@@ -5,9 +5,9 @@
 //! `benches/sklearn_epoch.sh`.
 
 use mclv::data::{self, Binarize, DataSpec, Rows, Split};
-use mclv::gradient::{Gradient, Lvs, Starts, VisibleChain};
 use mclv::progress::Silent;
-use mclv::train::{TrainSettings, Training};
+use mclv::settings::{EstimatorName, Settings, Starts};
+use mclv::train::Training;
 use mclv_benches::{best_seconds, machine};
 use mclv_kernels::Isa;
 use mclv_kernels::bits::BitRows;
@@ -22,13 +22,15 @@ fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let sizes: Vec<usize> = args.iter().filter_map(|a| a.parse().ok()).collect();
     let sizes = if sizes.is_empty() { vec![32, 500] } else { sizes };
-    let sampled = VisibleChain::Sampled;
-    let cd = |k| TrainSettings { gradient: Gradient::Cd { k, visible: sampled }, ..TrainSettings::default() };
-    let pcd = |k| TrainSettings {
-        gradient: Gradient::Pcd { k, n_chains: 0, visible: sampled },
-        ..TrainSettings::default()
+    let with = |gradient, k: u32| Settings {
+        gradient: Some(gradient),
+        k: Some(k.into()),
+        epochs: Some(100.into()),
+        ..Settings::default()
     };
-    let carry = TrainSettings { gradient: Gradient::Lvs(Lvs::default()), ..TrainSettings::default() };
+    let (cd, pcd) = (|k| with(EstimatorName::Cd, k), |k| with(EstimatorName::Pcd, k));
+    // All rows give states to the stopping set.
+    let carry = Settings { row_fraction: Some(1.0.into()), ..with(EstimatorName::Lvs, 1) };
     for (how, binarize) in [("bits", Binarize::Threshold(0.5)), ("grey", Binarize::Grey)] {
         let spec = DataSpec { source: "mnist".into(), split: Split::Train, binarize, ..DataSpec::default() };
         let rows = data::load(&spec, &Silent).expect("MNIST").rows;
@@ -39,7 +41,8 @@ fn main() {
             }
             for (name, settings) in cases {
                 // The first epoch warms up; the best of the next counts.
-                let seconds = epochs(&rows, TrainSettings { n_hidden, learning_rate: 0.05, ..settings }, 6);
+                let settings = Settings { n_hidden: Some(n_hidden), learning_rate: Some(0.05), ..settings };
+                let seconds = epochs(&rows, settings, 6);
                 let best = seconds[1..].iter().copied().fold(f64::INFINITY, f64::min);
                 println!("{how} 784 × {n_hidden:<4} {name:<22} {best:7.3} s per epoch");
             }
@@ -55,7 +58,7 @@ fn main() {
     }
 }
 
-fn epochs(rows: &Rows, settings: TrainSettings, n: usize) -> Vec<f64> {
+fn epochs(rows: &Rows, settings: Settings, n: usize) -> Vec<f64> {
     let mut session = Training::new(settings).unwatched().begin(rows).expect("settings");
     let epoch = |_| {
         let begun = Instant::now();
@@ -68,9 +71,8 @@ fn epochs(rows: &Rows, settings: TrainSettings, n: usize) -> Vec<f64> {
 /// The paper's protocol, LVS-1 with lr 0.1: right after the warm-up and, with `weighted` starts, over all its epochs.
 fn paper(rows: &Rows, n_hidden: usize) {
     for (name, starts, n) in [("weighted", Starts::Weighted, 100), ("fresh", Starts::Fresh, 18)] {
-        let lvs = TrainSettings::paper(Gradient::Lvs(Lvs { starts, ..Lvs::default() }));
-        let settings = TrainSettings { n_hidden, ..lvs };
-        let warm_up = settings.warm_up_epochs;
+        let settings = Settings { n_hidden: Some(n_hidden), starts: Some(starts), ..Settings::paper() };
+        let warm_up = settings.check(rows.n_rows()).expect("settings").warm_up_epochs();
         let seconds = epochs(rows, settings, n);
         let mean = |s: &[f64]| s.iter().sum::<f64>() / s.len() as f64;
         println!(

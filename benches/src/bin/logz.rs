@@ -46,7 +46,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             mean(&|x| x.std_err),
             estimates[0].n_states,
             mean(&|x| x.seconds),
-            estimates[0].notes.join("; ")
+            estimates[0].notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
         );
         Ok(())
     };

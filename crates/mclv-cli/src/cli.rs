@@ -15,7 +15,8 @@ use crate::commands::sample::SampleArgs;
 use crate::commands::tours::ToursArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::transform::TransformArgs;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use mclv::settings::{Spelling, spell};
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
 #[derive(Parser)]
@@ -40,6 +41,35 @@ Examples:
   mclv selftest                                        is everything right on this machine?
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
+
+impl Cli {
+    /// What was typed; wrong usage ends the program.
+    pub(crate) fn from_arguments() -> Self {
+        Self::from_arg_matches(&Self::spelled().get_matches()).unwrap_or_else(|error| error.exit())
+    }
+
+    /// All commands. The help of settings comes from the library: it becomes that of flags.
+    pub(crate) fn spelled() -> clap::Command {
+        Self::command().mut_subcommand("train", |train| {
+            train.mut_args(|arg| match arg.get_help() {
+                Some(help) => {
+                    let help = help_of_flag(&help.to_string());
+                    arg.help(help)
+                }
+                None => arg,
+            })
+        })
+    }
+}
+
+/// `Passes over the data. Default: 100` as `Passes over the data [default: 100]`, with flags in place of settings.
+fn help_of_flag(text: &str) -> String {
+    let text = spell(text, Spelling::Flags);
+    match text.split_once(". Default: ") {
+        Some((help, default)) => format!("{help} [default: {default}]"),
+        None => text,
+    }
+}
 
 /// Flags of every command.
 #[derive(Args)]
@@ -116,7 +146,6 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent_and_every_flag_is_explained() {
@@ -128,7 +157,7 @@ mod tests {
             }
             command.get_subcommands().for_each(visit);
         }
-        Cli::command().debug_assert();
-        visit(&Cli::command());
+        Cli::spelled().debug_assert();
+        visit(&Cli::spelled());
     }
 }

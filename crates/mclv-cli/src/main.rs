@@ -14,8 +14,8 @@ mod terminal_picture;
 mod view;
 mod watch;
 
-use clap::Parser;
 use cli::{Cli, Command};
+use mclv::settings::Spelling;
 use mclv::team;
 use output::Output;
 use std::process::ExitCode;
@@ -31,7 +31,7 @@ const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
     // Wrong usage is found before there are ranks: each of them says so.
-    let cli = Cli::parse();
+    let cli = Cli::from_arguments();
     ranks::run(|| run_and_say(&cli)).into()
 }
 
@@ -54,15 +54,24 @@ fn run_and_say(cli: &Cli) -> u8 {
                     format!("rank {rank}: ")
                 }
             };
+            let text = format!("{rank}{}{}", in_words(&error), cure(&error));
             if cli.global.json {
-                let json = serde_json::json!({ "error": format!("{rank}{error:#}") });
-                eprintln!("{json}");
+                eprintln!("{}", serde_json::json!({ "error": text }));
             } else {
-                eprintln!("error: {rank}{error:#}");
+                eprintln!("error: {text}");
             }
             code
         }
     }
+}
+
+/// The error and its causes, with settings spelled as flags.
+fn in_words(error: &anyhow::Error) -> String {
+    let causes = error.chain().map(|cause| match cause.downcast_ref::<mclv::Error>() {
+        Some(error) => error.in_words(Spelling::Flags),
+        None => cause.to_string(),
+    });
+    causes.collect::<Vec<_>>().join(": ")
 }
 
 fn run(cli: &Cli) -> anyhow::Result<()> {
@@ -111,6 +120,14 @@ fn start_logging(verbose: u8) {
         .init();
 }
 
+/// The command that mends an error of the library, after a separator; nothing for most.
+fn cure(error: &anyhow::Error) -> String {
+    match error.downcast_ref() {
+        Some(mclv::Error::NotFetched { name, .. }) => format!("; to fetch it: mclv data fetch {name}"),
+        _ => String::new(),
+    }
+}
+
 /// Whether printing failed because nobody reads; files and networks fail with an error of the library.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
@@ -120,6 +137,15 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 mod tests {
     use super::*;
     use std::io::{Error, ErrorKind};
+
+    #[test]
+    fn a_set_that_was_not_fetched_comes_with_the_command_that_does() {
+        let (name, attempts, files, folder) =
+            ("mnist".into(), String::new(), String::new(), std::path::PathBuf::new());
+        let error = anyhow::Error::from(mclv::Error::NotFetched { name, attempts, files, folder });
+        assert_eq!(cure(&error.context("train rows")), "; to fetch it: mclv data fetch mnist");
+        assert_eq!(cure(&mclv::Error::Cancelled.into()), "");
+    }
 
     #[test]
     fn only_a_broken_pipe_of_ours_is_no_error() {

@@ -1,4 +1,4 @@
-//! Show progress on standard error, and hear Ctrl-C.
+//! Show progress on standard error, hear Ctrl-C, and say what is fetched.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use mclv::progress::Progress;
@@ -76,6 +76,13 @@ impl Progress for Watch {
 
     fn cancelled(&self) -> bool {
         STOP.load(Ordering::Relaxed)
+    }
+
+    /// Whoever runs a command on a named data set wants its files, but is told where they come
+    /// from.
+    fn may_fetch(&self, how: &str) -> bool {
+        self.above(how);
+        true
     }
 }
 

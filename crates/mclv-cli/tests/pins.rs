@@ -39,37 +39,38 @@ pins! {
     train_cd_1: "train bars-and-stripes:4 --hidden 6 --epochs 12 --gradient cd -o run";
     train_cd_3: "train digits --hidden 6 --epochs 2 --gradient cd --k 3 -o run";
     train_cd_mean_field: "train digits --hidden 6 --epochs 2 --gradient cd --visible mean-field -o run";
-    train_pcd: "train digits --hidden 6 --epochs 2 --gradient pcd -o run";
+    train_pcd: "train digits --hidden 6 --epochs 2 --gradient pcd --k 1 -o run";
+    train_pcd_named: "train digits --n-hidden 6 --epochs 2 --gradient pcd -o run";
     train_pcd_50_chains: "train digits --hidden 6 --epochs 2 --gradient pcd --k 2 --chains 50 --visible mean-field -o run";
     train_lvs_named: "train digits --hidden 12 --epochs 3 --gradient lvs -o run";
-    train_lvs_carry_metropolis: "train digits --hidden 12 --epochs 3 --gradient lvs --k 3 --unfinished carry --starts metropolis --min-ess 0.9 --lr 3 -o run";
-    train_lvs_carry_fresh: "train digits --hidden 12 --epochs 2 --gradient lvs --k 3 --unfinished carry --starts fresh --row-fraction 0.1 -o run";
+    train_lvs_carry_metropolis: "train digits --hidden 12 --epochs 3 --gradient lvs --k 3 --unfinished carry --starts metropolis --min-ess 0.9 --row-fraction 1 --lr 3 -o run";
+    train_lvs_carry_fresh: "train digits --hidden 12 --epochs 2 --gradient lvs --k 3 --unfinished carry --starts fresh --row-fraction 0.1 --lr 0.4 -o run";
     train_lvs_keep: "train digits --hidden 12 --epochs 2 --gradient lvs --k 3 --row-fraction 0.2 --unfinished keep --statistics mean-hidden -o run";
     train_lvs_drop_weighted: "train digits --hidden 12 --epochs 3 --gradient lvs --k 5 --row-fraction 0.2 --unfinished drop --starts weighted --statistics mean-visible --samples-per-row 2 --redraw-every 2 --min-ess 0.9 --lr 3 -o run";
     train_lvs_drop_fresh_mean_field: "train digits --hidden 12 --epochs 2 --gradient lvs --k 5 --unfinished drop --starts fresh --visible mean-field --tours 40 -o run";
     train_lvs_dynamic: "train bars-and-stripes:4 --hidden 6 --epochs 12 --gradient lvs --k dynamic --unfinished keep -o run";
-    train_lvs_more_rows_for_completion: "train digits --hidden 12 --epochs 7 --gradient lvs --k 2 --row-fraction 0.02 --target-completion 0.9 --max-states 700 --max-set-cost 20 -o run";
+    train_lvs_more_rows_for_completion: "train digits --hidden 12 --epochs 7 --gradient lvs --k 2 --row-fraction 0.02 --target-completion 0.9 --max-states 700 --max-set-cost 20 --lr 0.4 -o run";
     train_lvs_more_samples_for_completion: "train digits --hidden 12 --epochs 4 --gradient lvs --k 1 --row-fraction 0.5 --target-completion 0.99 --unfinished drop -o run";
     train_lvs_no_tour_returns: "train digits --hidden 20 --epochs 2 --gradient lvs --unfinished drop --row-fraction 0.01 --eval-every 9 --no-report -o run";
     train_exact: "train bars-and-stripes:4 --hidden 8 --epochs 30 --gradient exact -o run";
     train_paper_lvs: "train digits --preset paper --gradient lvs --k 2 --hidden 12 --epochs 4 --warm-up-epochs 2 -o run";
     train_paper_cd: "train digits --preset paper --gradient cd --hidden 6 --epochs 2 -o run";
     train_paper_pcd: "train digits --preset paper --gradient pcd --k 2 --hidden 6 --epochs 2 -o run";
-    train_paper_default_gradient: "train digits --preset paper --hidden 6 --epochs 2 -o run";
+    train_paper_default_gradient: "train digits --preset paper --hidden 6 --epochs 2 --warm-up-epochs 1 -o run";
 
     // Training: everything else that can be set.
     train_adam: "train digits --hidden 6 --epochs 2 --gradient cd --optimizer adam --schedule constant -o run";
     train_adam_default_gradient: "train digits --hidden 12 --epochs 2 --optimizer adam -o run";
-    train_momentum_cosine: "train digits --hidden 6 --epochs 3 --gradient pcd --momentum 0.9 --lr 0.05 --schedule cosine -o run";
-    train_decay_clip_not_centred: "train digits --hidden 6 --epochs 2 --gradient pcd --l1 1e-4 --l2 1e-3 --clip 0.5 --no-centring --init paper -o run";
+    train_momentum_cosine: "train digits --hidden 6 --epochs 3 --gradient pcd --k 1 --momentum 0.9 --lr 0.05 --schedule cosine -o run";
+    train_decay_clip_not_centred: "train digits --hidden 6 --epochs 2 --gradient pcd --k 1 --l1 1e-4 --l2 1e-3 --clip 0.5 --no-centring --init paper -o run";
     train_plateau_offset_drop_last: "train digits --hidden 12 --epochs 3 --schedule plateau --offset-rate 0.1 --drop-last --batch-size 100 -o run";
-    train_warm_up: "train digits --hidden 12 --epochs 3 --gradient lvs --k 2 --warm-up-epochs 1 -o run";
+    train_warm_up: "train digits --hidden 12 --epochs 3 --gradient lvs --k 2 --row-fraction 1 --lr 0.4 --warm-up-epochs 1 -o run";
     train_redrawn_bits: "train digits --hidden 12 --epochs 2 --binarize bernoulli --redraw-bits --seed 3 -o run";
     train_threshold: "train digits --hidden 6 --epochs 2 --binarize threshold=0.5 --gradient cd -o run";
     train_patience: "train digits --hidden 6 --epochs 30 --gradient cd --lr 3 --schedule constant --eval-every 1 --patience 2 -o run";
     train_csv_with_labels_and_weights: "train rows.csv --label-column -1 --weights weights.csv --hidden 3 --epochs 10 -o run";
     train_automatic_epochs: "train bars-and-stripes:3 --hidden 3 --gradient cd --batch-size 1 -o run";
-    train_watched_by_ais_tours_and_exactly: "train digits --hidden 16 --epochs 19 --eval-every 6 --gradient pcd --no-report -o run";
+    train_watched_by_ais_tours_and_exactly: "train digits --hidden 16 --epochs 19 --eval-every 6 --gradient pcd --k 1 --no-report -o run";
     train_names_its_folder: "train ising --hidden 4 --epochs 1; train ising --hidden 4 --epochs 1 --no-report";
     train_config_and_flags: "train --config config.toml --hidden 12 --k 2 --seed 4 --lr 0.1 -o run; train --config run/config.toml -o again";
 
@@ -134,7 +135,7 @@ pins! {
 
     // What is refused, with its reason.
     refused_gradients: "train digits --gradient cd --chains 5; train digits --gradient pcd --k dynamic; train digits --gradient exact --k 2; train digits --gradient lvs --starts weighted; train digits --gradient lvs --row-fraction 2; train digits --preset paper --gradient lvs --epochs 10";
-    refused_training: "train digits --lr 0; train digits --redraw-bits; train digits --optimizer adam --momentum 0.9; train rows.csv --label-column -1 --weights config.toml; train --config typo.toml; train --resume runs";
+    refused_training: "train digits --lr 0; train digits --epochs 0; train digits --redraw-bits; train digits --optimizer adam --momentum 0.9; train rows.csv --label-column -1 --weights config.toml; train --config typo.toml; train --resume runs";
     refused_questions: "logz digits.safetensors --method mclv --tours 0; logz digits.safetensors --method mclv --target-se 0; logz bars.safetensors --data digits; tours digits.safetensors --max-steps 5; sample digits.safetensors --given digits --known rows:0-9";
 }
 

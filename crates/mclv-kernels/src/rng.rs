@@ -160,6 +160,37 @@ impl Reader {
     }
 }
 
+/// A reader is a generator for everything that takes `rand`'s traits: distributions, shuffles, other samplers.
+///
+/// ```
+/// use mclv_kernels::rng::Stream;
+/// use rand_core::Rng;
+/// fn coin(rng: &mut impl Rng) -> bool {
+///     rng.next_u32() & 1 == 1
+/// }
+/// let mut rng = Stream::new(7, 0).reader();
+/// let heads = (0..1000).filter(|_| coin(&mut rng)).count();
+/// assert!((400..600).contains(&heads));
+/// ```
+impl rand_core::TryRng for Reader {
+    type Error = std::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        Ok(self.next_u32())
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        Ok(self.next_u64())
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+        for chunk in bytes.chunks_mut(4) {
+            chunk.copy_from_slice(&self.next_u32().to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

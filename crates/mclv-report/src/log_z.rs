@@ -1,12 +1,12 @@
-//! Estimates of `log Z` in a table, with what they are worth.
+//! Show estimates of `log Z` in a table, with what they are worth.
 
 use crate::figure::{Axis, Figure, Point, Series};
 use crate::page::{Block, Cell, Column, Level, Table, Verdict};
 use mclv::human_seconds;
 use mclv::partition::{Agreement, Guarantee, LogZ};
 
-/// The table, what to know of the estimates, and whether they agree if there are several. Nothing without estimates.
-pub fn blocks(estimates: &[LogZ], agreement: Option<&Agreement>) -> Vec<Block> {
+/// The table of named estimates, their notes, and whether they agree if there are several. Nothing without estimates.
+pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> Vec<Block> {
     let header = vec![
         Column::text("method"),
         Column::number("log Z (nats)"),
@@ -21,27 +21,29 @@ pub fn blocks(estimates: &[LogZ], agreement: Option<&Agreement>) -> Vec<Block> {
     let rows = estimates.iter().map(row).collect();
     let agreement =
         agreement.map(|agreement| Verdict::new(Level::Note, agreement.to_string().replace('\n', " ")));
-    let note = |z: &LogZ, note: &String| Verdict::new(Level::Note, format!("{}: {note}", z.method));
-    let notes = estimates.iter().flat_map(|z| z.notes.iter().map(move |n| note(z, n)));
+    let note = |(name, z): &(String, &LogZ)| -> Vec<Verdict> {
+        z.notes.iter().map(|note| Verdict::new(Level::Note, format!("{name}: {note}"))).collect()
+    };
+    let notes = estimates.iter().flat_map(note);
     vec![
         Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
         Block::Verdicts(agreement.into_iter().chain(notes).collect()),
     ]
 }
 
-/// The estimates beside each other, with their intervals.
-pub fn figure(estimates: &[LogZ]) -> Figure {
-    let point = |(k, z): (usize, &LogZ)| {
+/// The named estimates beside each other, with their intervals.
+pub fn figure(estimates: &[(String, &LogZ)]) -> Figure {
+    let point = |(k, (_, z)): (usize, &(String, &LogZ))| {
         let (low, high) = z.limits();
         Point::between(k as f64, z.value, low, high)
     };
     Figure::new("log Z by method")
-        .x(Axis::named("", estimates.iter().map(|z| z.method.clone())))
+        .x(Axis::named("", estimates.iter().map(|(name, _)| name.clone())))
         .y(Axis::linear("log Z (nats)"))
         .with(Series::points("", estimates.iter().enumerate().map(point)))
 }
 
-fn row(z: &LogZ) -> Vec<Cell> {
+fn row((name, z): &(String, &LogZ)) -> Vec<Cell> {
     let exact = z.guarantee == Guarantee::Exact;
     let digits = if exact { 6 } else { 4 };
     let interval = match z.interval {
@@ -49,7 +51,7 @@ fn row(z: &LogZ) -> Vec<Cell> {
         None => "–".into(),
     };
     vec![
-        Cell::text(&z.method),
+        Cell::text(name),
         Cell::number(z.value, format!("{:.digits$}", z.value)),
         Cell::number(z.std_err, if exact { "0".into() } else { format!("{:.4}", z.std_err) }),
         Cell::text(if exact { "–".into() } else { interval }),

@@ -1,8 +1,9 @@
 //! Say how much of the paper's work to do, and what its settings are.
 
+use crate::task::ModelOf;
+use mclv::chain::VisibleChain;
 use mclv::data::DataSpec;
-use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
-use mclv::train::{RunInput, TrainSettings};
+use mclv::settings::{CheckedSettings, EstimatorName, Settings, Starts, TourLength};
 
 /// What the user chooses.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,7 +14,8 @@ pub struct Options {
     pub seeds: Vec<u64>,
     /// A tenth of the epochs and tours, and no more than 20 hidden units.
     pub quick: bool,
-    /// Starts of tours in training: `fresh` is the paper's, `weighted` has the same law in the limit and is faster.
+    /// Starts of tours in training: `fresh` is the paper's, `weighted` has the same law in the limit and is faster. Tours
+    /// are not carried on here, so `metropolis` is refused.
     pub starts: Starts,
 }
 
@@ -33,23 +35,25 @@ impl Options {
         !self.quick && self.data == "mnist"
     }
 
-    /// A run.
-    pub(crate) fn run(&self, train: TrainSettings) -> RunInput {
-        RunInput { weights: None, data: DataSpec { source: self.data.clone(), ..DataSpec::default() }, train }
+    /// A model trained with these settings.
+    pub(crate) fn run(&self, train: &Settings) -> ModelOf {
+        let data = DataSpec { source: self.data.clone(), ..DataSpec::default() };
+        ModelOf { data, train: decided(train) }
     }
 
-    /// A run of the paper's protocol.
-    pub(crate) fn paper(&self, method: &str, n_hidden: usize, learning_rate: f64, seed: u64) -> RunInput {
-        let paper = TrainSettings::paper(self.gradient(method));
-        let epochs = self.scaled(paper.epochs, 4);
-        self.run(TrainSettings {
-            n_hidden,
-            learning_rate,
-            epochs,
+    /// A model trained by the paper's protocol.
+    pub(crate) fn paper(&self, method: &str, n_hidden: usize, learning_rate: f64, seed: u64) -> ModelOf {
+        let method = Settings { preset: Settings::paper().preset, ..self.method(method) };
+        let full = decided(&method);
+        let epochs = self.scaled(full.epochs, 4);
+        self.run(&Settings {
+            n_hidden: Some(n_hidden),
+            learning_rate: Some(learning_rate),
+            epochs: Some(epochs.into()),
             // The same share of them.
-            warm_up_epochs: (paper.warm_up_epochs * epochs).div_ceil(paper.epochs),
-            seed,
-            ..paper
+            warm_up_epochs: Some((full.warm_up_epochs() * epochs).div_ceil(full.epochs)),
+            seed: Some(seed),
+            ..method
         })
     }
 
@@ -57,36 +61,27 @@ impl Options {
     ///
     /// # Panics
     /// If there is no such method.
-    pub(crate) fn gradient(&self, method: &str) -> Gradient {
+    fn method(&self, method: &str) -> Settings {
         let (name, k) = method.split_once('-').expect("a method and its K");
-        let k: u32 = k.parse().expect("a number of steps");
-        let visible = VisibleChain::MeanField;
-        match name {
-            "CD" => Gradient::Cd { k: k as usize, visible },
-            "PCD" => Gradient::Pcd { k: k as usize, n_chains: 128, visible },
-            "LVS" => Gradient::Lvs(Lvs {
-                k: TourLength::Steps(k),
-                starts: self.starts,
-                unfinished: Unfinished::Drop,
-                visible,
-                ..Lvs::default()
-            }),
-            _ => panic!("no method is called {method}"),
-        }
+        let gradient: EstimatorName = name.to_lowercase().parse().expect("an estimator");
+        let k = TourLength::Steps(k.parse().expect("a number of steps"));
+        let starts = (gradient == EstimatorName::Lvs).then_some(self.starts);
+        Settings { gradient: Some(gradient), k: Some(k), starts, ..Settings::default() }
     }
 }
 
-/// The same run with the model's own Gibbs chain in place of the mean-field one.
-pub(crate) fn true_gibbs(mut input: RunInput) -> RunInput {
-    let sampled = VisibleChain::Sampled;
-    for gradient in [&mut input.train.gradient, &mut input.train.warm_up] {
-        match gradient {
-            Gradient::Cd { visible, .. } | Gradient::Pcd { visible, .. } => *visible = sampled,
-            Gradient::Lvs(lvs) => lvs.visible = sampled,
-            Gradient::Exact => {}
-        }
-    }
-    input
+/// All settings. Experiments say how many epochs they make and what share of the rows they take, so nothing depends on
+/// the number of rows.
+///
+/// # Panics
+/// If an experiment has settings that do not go together.
+pub(crate) fn decided(settings: &Settings) -> CheckedSettings {
+    settings.check_without_rows().unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// The same model, trained with the model's own Gibbs chain in place of the mean-field one.
+pub(crate) fn true_gibbs(model: &ModelOf) -> ModelOf {
+    model.with(Settings { visible: Some(VisibleChain::Sampled), ..Settings::default() })
 }
 
 #[cfg(test)]
@@ -97,11 +92,19 @@ mod tests {
     fn the_protocol_is_the_papers() {
         let options = Options { data: "mnist".into(), seeds: vec![0], quick: false, starts: Starts::Fresh };
         let run = options.paper("LVS-3", 32, 0.1, 5);
-        assert_eq!(run.train, TrainSettings { n_hidden: 32, seed: 5, ..TrainSettings::paper_lvs(3) });
-        assert!(run.train.check().is_ok());
+        let k = Some(TourLength::Steps(3));
+        let paper = Settings { n_hidden: Some(32), seed: Some(5), k, ..Settings::paper() };
+        assert_eq!(run.train, paper.check(55_000).unwrap());
         let pcd = options.paper("PCD-10", 25, 0.01, 1).train;
-        assert_eq!((pcd.warm_up_epochs, pcd.learning_rate, pcd.epochs, pcd.centred), (0, 0.01, 100, false));
+        assert_eq!(
+            (pcd.warm_up.clone(), pcd.learning_rate, pcd.epochs, pcd.centred),
+            (None, 0.01, 100, false)
+        );
+        assert_eq!(pcd.gradient.name(), "PCD-10, mean field");
         let quick = Options { quick: true, ..options }.paper("LVS-1", 25, 0.1, 0).train;
-        assert_eq!((quick.epochs, quick.warm_up_epochs), (10, 2));
+        assert_eq!((quick.epochs, quick.warm_up_epochs()), (10, 2));
+        let gibbs = true_gibbs(&run).train;
+        assert_eq!((gibbs.gradient.name().as_str(), gibbs.warm_up_epochs()), ("LVS-3 drop", 15));
+        assert_eq!(gibbs.warm_up.map(|(_, warm_up)| warm_up.name()), Some("CD-1".into()));
     }
 }

@@ -162,4 +162,8 @@ impl Progress for Share<'_> {
     fn cancelled(&self) -> bool {
         self.shares.stop.load(Ordering::Relaxed) || self.shares.listener.cancelled()
     }
+
+    fn may_fetch(&self, how: &str) -> bool {
+        self.shares.listener.may_fetch(how)
+    }
 }

@@ -18,8 +18,8 @@ use std::path::{Path, PathBuf};
 pub struct Record {
     /// Its name for people.
     pub name: String,
-    /// The task.
-    pub task: Task,
+    /// The task, with all settings. What this version does not know is kept as it was.
+    pub task: Value,
     /// What came out.
     pub result: Value,
     /// Seconds that it took on one thread, beside whatever else ran.
@@ -99,7 +99,7 @@ impl Store {
         let record: Record = serde_json::from_str(&text).map_err(|e| {
             Error::malformed(&path, format!("is no result ({e}); delete it, and it is made again"))
         })?;
-        if record.task != *task {
+        if record.task != as_json(task) {
             return Err(Error::malformed(
                 &path,
                 "holds the result of other settings than its name says; delete it, and it is made again",
@@ -123,7 +123,7 @@ impl Store {
     pub fn put(&self, task: &Task, result: Value, seconds: f64, cpu_seconds: Option<f64>) -> Result<Record> {
         let record = Record {
             name: task.name(),
-            task: task.clone(),
+            task: as_json(task),
             result,
             seconds,
             cpu_seconds,
@@ -135,23 +135,31 @@ impl Store {
     }
 }
 
+fn as_json(task: &Task) -> Value {
+    serde_json::to_value(task).expect("tasks are plain JSON")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use mclv::train::RunInput;
+    use crate::options::Options;
+    use mclv::settings::{Settings, Starts};
+
+    fn task(seed: u64) -> Task {
+        let options = Options { data: "digits".into(), seeds: vec![0], quick: true, starts: Starts::Fresh };
+        Task::Train(options.run(&Settings { seed: Some(seed), ..Settings::default() }))
+    }
 
     #[test]
     fn results_are_found_again_and_checked() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        let task = Task::Train(RunInput::default());
+        let task = task(0);
         assert!(store.find(&task).unwrap().is_none() && store.get(&task).is_err());
         let record = store.put(&task, Value::from(7), 1.5, None).unwrap();
         assert_eq!(store.find(&task).unwrap(), Some(record.clone()));
         assert_eq!(record.read::<u8>().unwrap(), 7);
-        let mut other = RunInput::default();
-        other.train.seed = 3;
-        let other = Task::Train(other);
+        let other = super::tests::task(3);
         std::fs::copy(store.record_path(&task), store.record_path(&other)).unwrap();
         assert!(store.find(&other).unwrap_err().to_string().contains("other settings"));
         std::fs::write(store.record_path(&task), "{").unwrap();

@@ -1,17 +1,20 @@
 //! Name a piece of work by everything that decides its result.
 
-use mclv::gradient::{Gradient, Lvs, TourLength, Unfinished, VisibleChain};
+use crate::options::decided;
+use mclv::chain::VisibleChain;
+use mclv::data::DataSpec;
 use mclv::partition::nominal_seconds;
-use mclv::train::{RunInput, TrainSettings};
+use mclv::settings::{CheckedSettings, EstimatorSettings, Settings, TourLength};
+use mclv::train::RunInput;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// A piece of work. Two that are equal are done once, whichever experiments ask for them.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "task", rename_all = "kebab-case")]
 pub enum Task {
     /// Train a model.
-    Train(RunInput),
+    Train(ModelOf),
     /// Find the likelihood of a trained model.
     Likelihood(LikelihoodOf),
     /// Go on from a trained model, and find the exact likelihood where that leads.
@@ -24,24 +27,46 @@ pub enum Task {
     Timing(TimingOf),
 }
 
+/// A model to be trained.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct ModelOf {
+    /// The data.
+    pub data: DataSpec,
+    /// How it is trained.
+    pub train: CheckedSettings,
+}
+
+impl ModelOf {
+    /// The same with other settings.
+    pub(crate) fn with(&self, settings: Settings) -> Self {
+        Self { data: self.data.clone(), train: decided(&settings.over(self.train.settings())) }
+    }
+
+    /// What its run is made from.
+    pub(crate) fn input(&self) -> RunInput {
+        RunInput { weights: None, data: self.data.clone(), train: self.train.settings() }
+    }
+}
+
 /// A likelihood to be found.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct LikelihoodOf {
     /// How the model is trained.
-    pub model: RunInput,
+    pub model: ModelOf,
     /// By enumeration; else by tours, or AIS where they do not return.
     pub exact: bool,
 }
 
 /// What comes after a training.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AscentOf {
     /// How the model is trained.
-    pub model: RunInput,
+    pub model: ModelOf,
     /// How to go on from there.
-    pub then: TrainSettings,
+    pub then: CheckedSettings,
 }
 
 /// Where tours begin.
@@ -55,11 +80,11 @@ pub enum ToursFrom {
 }
 
 /// Tours to be made.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToursOf {
     /// How the model is trained.
-    pub model: RunInput,
+    pub model: ModelOf,
     /// The chain.
     pub visible: VisibleChain,
     /// Where they begin.
@@ -77,11 +102,11 @@ pub struct ToursOf {
 }
 
 /// Chains to be watched.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct InspectionOf {
     /// How the model is trained.
-    pub model: RunInput,
+    pub model: ModelOf,
     /// Chains; each begins at the state that its row gave to the stopping set.
     pub n_chains: usize,
     /// After how many steps they are looked at.
@@ -93,11 +118,11 @@ pub struct InspectionOf {
 }
 
 /// An epoch to be timed.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TimingOf {
     /// Data and settings. Evaluations are no part of the time.
-    pub model: RunInput,
+    pub model: ModelOf,
     /// Rows of the data that are used; 0: all.
     pub n_rows: usize,
     /// Epochs before the clock starts.
@@ -162,7 +187,7 @@ impl Task {
 
     /// About how long it takes, in seconds of one core on MNIST. Only for the order of magnitude of what is left.
     pub fn nominal_seconds(&self) -> f64 {
-        let width = |train: &TrainSettings| 0.5 + train.n_hidden as f64 / 50.0;
+        let width = |train: &CheckedSettings| 0.5 + train.n_hidden as f64 / 50.0;
         match self {
             Self::Train(input) => {
                 input.train.epochs.max(1) as f64 * 0.12 * steps(&input.train.gradient) * width(&input.train)
@@ -178,48 +203,25 @@ impl Task {
 }
 
 /// About how many steps of a chain an update's work amounts to, for each row.
-fn steps(gradient: &Gradient) -> f64 {
+fn steps(gradient: &EstimatorSettings) -> f64 {
     match gradient {
-        Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => 1.5 + *k as f64,
-        Gradient::Lvs(lvs) => 5.0 + f64::from(if let TourLength::Steps(k) = lvs.k { k } else { 10 }),
-        Gradient::Exact => 100.0,
+        EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => 1.5 + *k as f64,
+        EstimatorSettings::Lvs(lvs) => 5.0 + f64::from(if let TourLength::Steps(k) = lvs.k { k } else { 10 }),
+        EstimatorSettings::Exact => 100.0,
     }
 }
 
-fn samples_per_row(train: &TrainSettings) -> usize {
-    if let Gradient::Lvs(lvs) = &train.gradient { lvs.samples_per_row } else { 0 }
-}
-
-/// The method in a few letters: `PCD-3`, `LVS-1 carry`.
-pub(crate) fn method(gradient: &Gradient) -> String {
-    match gradient {
-        Gradient::Cd { k, .. } => format!("CD-{k}"),
-        Gradient::Pcd { k, .. } => format!("PCD-{k}"),
-        Gradient::Lvs(Lvs { k, unfinished, .. }) => {
-            let policy = match unfinished {
-                Unfinished::Drop => "",
-                Unfinished::Keep => " keep",
-                Unfinished::Carry => " carry",
-            };
-            format!("LVS-{k}{policy}")
-        }
-        Gradient::Exact => "exact".into(),
-    }
+fn samples_per_row(train: &CheckedSettings) -> usize {
+    if let EstimatorSettings::Lvs(lvs) = &train.gradient { lvs.samples_per_row } else { 0 }
 }
 
 /// What tells runs apart, in a few words.
-pub(crate) fn describe(train: &TrainSettings) -> String {
-    let mean_field = match &train.gradient {
-        Gradient::Cd { visible, .. } | Gradient::Pcd { visible, .. } => *visible,
-        Gradient::Lvs(lvs) => lvs.visible,
-        Gradient::Exact => VisibleChain::Sampled,
-    } == VisibleChain::MeanField;
+pub(crate) fn describe(train: &CheckedSettings) -> String {
     format!(
-        "{} nH={} lr={}{}{} epochs={} seed={}",
-        method(&train.gradient),
+        "{} nH={} lr={}{} epochs={} seed={}",
+        train.gradient.name(),
         train.n_hidden,
         train.learning_rate,
-        if mean_field { " mean-field" } else { "" },
         if train.centred { " centred" } else { "" },
         train.epochs,
         train.seed
@@ -242,17 +244,19 @@ pub(crate) fn slug(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mclv::settings::EstimatorName;
 
     #[test]
     fn whatever_decides_the_result_is_in_the_key() {
-        let input = RunInput::default();
-        let key = |input: &RunInput| Task::Train(input.clone()).key();
-        let mut other = input.clone();
-        other.train.l2 = 1e-9;
-        assert_eq!(key(&input), key(&input.clone()));
-        assert_ne!(key(&input), key(&other));
-        let exact = Task::Likelihood(LikelihoodOf { model: input.clone(), exact: true });
+        let gradient = Some(EstimatorName::Pcd);
+        let train = decided(&Settings { gradient, ..Settings::default() });
+        let model = ModelOf { data: DataSpec::default(), train };
+        let key = |model: &ModelOf| Task::Train(model.clone()).key();
+        let other = model.with(Settings { l2: Some(1e-9), ..Settings::default() });
+        assert_eq!(key(&model), key(&model.clone()));
+        assert_ne!(key(&model), key(&other));
+        let exact = Task::Likelihood(LikelihoodOf { model: model.clone(), exact: true });
         assert!(exact.key().starts_with("exact-likelihood-pcd-3-nh-25-lr-0.4-centred-"), "{}", exact.key());
-        assert_eq!(exact.needs(), Some(Task::Train(input)));
+        assert_eq!(exact.needs(), Some(Task::Train(model)));
     }
 }

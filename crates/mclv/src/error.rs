@@ -129,6 +129,14 @@ pub enum Error {
         /// What there is.
         cure: String,
     },
+    /// Two settings that do not go together.
+    #[error("`{name}` does not go with `{with}`")]
+    Incompatible {
+        /// A setting that was given.
+        name: &'static str,
+        /// The setting, and its value, that the first does not go with.
+        with: String,
+    },
     /// No data set goes by this name.
     #[error("no data set or file is called {name:?}{}; known are {known}; or give a .npy, .npz, .csv or IDX file",
         .suggestion.as_ref().map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default())]
@@ -148,6 +156,20 @@ pub enum Error {
         /// The data set.
         name: String,
         /// What was tried and how it failed, a line each.
+        attempts: String,
+        /// The files that are missing.
+        files: String,
+        /// Where they are looked for.
+        folder: PathBuf,
+    },
+    /// A named data set is not on disk, and the caller does not allow it to be fetched.
+    #[error(
+        "{name} is not on this machine:\n{attempts}\nFetch it, or put {files} into {folder} (or a folder named by MCLV_DATA_DIR), plain or .gz, and try again"
+    )]
+    NotFetched {
+        /// The data set.
+        name: String,
+        /// Where it was looked for, a line each.
         attempts: String,
         /// The files that are missing.
         files: String,

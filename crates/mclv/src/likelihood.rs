@@ -26,46 +26,50 @@ pub struct Likelihood {
     pub n_rows: usize,
 }
 
-/// `log p(v) = −F(v) − log Z` of each row.
-///
-/// For grey rows this is a lower bound on the expected log-likelihood of their Bernoulli-binarised versions, not
-/// itself a log-probability: never compare it across binarisations.
-///
-/// # Errors
-/// If the rows do not have `n_visible` columns.
-pub fn log_likelihoods(rbm: &Rbm, rows: &Rows, log_z: &LogZ) -> Result<Vec<f64>> {
-    let mut values = rbm.free_energy(rows)?;
-    values.iter_mut().for_each(|f| *f = -*f - log_z.value);
-    Ok(values)
-}
+impl Rbm {
+    /// `log p(v) = −F(v) − log Z` of each row.
+    ///
+    /// For grey rows this is a lower bound on the expected log-likelihood of their Bernoulli-binarised versions, not
+    /// itself a log-probability: never compare it across binarisations.
+    ///
+    /// # Errors
+    /// If the rows do not have `n_visible` columns.
+    pub fn log_likelihoods(&self, rows: &Rows, log_z: &LogZ) -> Result<Vec<f64>> {
+        let mut values = self.free_energy(rows)?;
+        values.iter_mut().for_each(|f| *f = -*f - log_z.value);
+        Ok(values)
+    }
 
-/// The average log-likelihood of `rows`.
-///
-/// ```
-/// use mclv::{Rbm, average_log_likelihood, bits::BitRows, data::Rows, partition, progress::Silent};
-/// let rbm = Rbm::new(3, 2, &[0.0; 6], &[0.0; 3], &[0.0; 2])?;
-/// let log_z = partition::exact(&rbm, &Default::default(), &Silent)?;
-/// let likelihood = average_log_likelihood(&rbm, &Rows::Bits(BitRows::zeros(4, 3)), &log_z)?;
-/// assert!((likelihood.mean + 3.0 * 2f64.ln()).abs() < 1e-12);
-/// # Ok::<(), mclv::Error>(())
-/// ```
-///
-/// # Errors
-/// If the rows do not have `n_visible` columns.
-pub fn average_log_likelihood(rbm: &Rbm, rows: &Rows, log_z: &LogZ) -> Result<Likelihood> {
-    let values = log_likelihoods(rbm, rows, log_z)?;
-    let n = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / n;
-    let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
-    Ok(Likelihood {
-        mean,
-        std_err_rows: (variance / n).sqrt(),
-        std_err_log_z: log_z.std_err,
-        interval: log_z.interval.map(|(low, high)| (mean + log_z.value - high, mean + log_z.value - low)),
-        guarantee_log_z: log_z.guarantee,
-        range: values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &x| (lo.min(x), hi.max(x))),
-        n_rows: values.len(),
-    })
+    /// The average log-likelihood of `rows`, with its error bars.
+    ///
+    /// ```
+    /// use mclv::{Rbm, bits::BitRows, data::Rows, partition, progress::Silent};
+    /// let rbm = Rbm::new(3, 2, &[0.0; 6], &[0.0; 3], &[0.0; 2])?;
+    /// let log_z = partition::exact(&rbm, &Default::default(), &Silent)?;
+    /// let likelihood = rbm.log_likelihood(&Rows::Bits(BitRows::zeros(4, 3)), &log_z)?;
+    /// assert!((likelihood.mean + 3.0 * 2f64.ln()).abs() < 1e-12);
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the rows do not have `n_visible` columns.
+    pub fn log_likelihood(&self, rows: &Rows, log_z: &LogZ) -> Result<Likelihood> {
+        let values = self.log_likelihoods(rows, log_z)?;
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        let range =
+            values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &x| (lo.min(x), hi.max(x)));
+        Ok(Likelihood {
+            mean,
+            std_err_rows: (variance / n).sqrt(),
+            std_err_log_z: log_z.std_err,
+            interval: log_z.interval.map(|(low, high)| (mean + log_z.value - high, mean + log_z.value - low)),
+            guarantee_log_z: log_z.guarantee,
+            range,
+            n_rows: values.len(),
+        })
+    }
 }
 
 #[cfg(test)]
@@ -78,9 +82,9 @@ mod tests {
     fn probabilities_of_all_states_sum_to_one() {
         let rbm = random_rbm(10, 6, 1.0, 70);
         let log_z = crate::partition::exact(&rbm, &Default::default(), &Silent).unwrap();
-        let log_p = log_likelihoods(&rbm, &Rows::Bits(all_states(10)), &log_z).unwrap();
+        let log_p = rbm.log_likelihoods(&Rows::Bits(all_states(10)), &log_z).unwrap();
         assert!((log_p.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs() < 1e-10);
-        let average = average_log_likelihood(&rbm, &Rows::Bits(all_states(10)), &log_z).unwrap();
+        let average = rbm.log_likelihood(&Rows::Bits(all_states(10)), &log_z).unwrap();
         assert!((average.mean - log_p.iter().sum::<f64>() / 1024.0).abs() < 1e-12);
         assert!(
             average.range.0 < average.mean && average.mean < average.range.1 && average.std_err_rows > 0.0
@@ -93,10 +97,10 @@ mod tests {
         let rbm = random_rbm(4, 2, 1.0, 71);
         let exact = crate::partition::exact(&rbm, &Default::default(), &Silent).unwrap();
         let rows = Rows::Bits(all_states(4));
-        let mean = average_log_likelihood(&rbm, &rows, &exact).unwrap().mean;
+        let mean = rbm.log_likelihood(&rows, &exact).unwrap().mean;
         let interval = Some((exact.value - 0.1, exact.value + 0.3));
         let low = LogZ { value: exact.value - 0.05, interval, guarantee: Guarantee::LowerBound, ..exact };
-        let average = average_log_likelihood(&rbm, &rows, &low).unwrap();
+        let average = rbm.log_likelihood(&rows, &low).unwrap();
         let (from, to) = average.interval.unwrap();
         assert!((from - (mean - 0.3)).abs() < 1e-9 && (to - (mean + 0.1)).abs() < 1e-9);
         // Too small a Z makes the likelihood look better than it is.

@@ -1,8 +1,8 @@
-//! Report how far long work has come, and hear when to stop.
+//! Report how far long work has come, hear when to stop, and ask before anything is fetched.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A listener to long work. Both methods may be called from any thread.
+/// A listener to long work. Its methods may be called from any thread.
 pub trait Progress: Sync {
     /// `done` of `total` units of work are finished.
     fn report(&self, _done: u64, _total: u64) {}
@@ -10,6 +10,13 @@ pub trait Progress: Sync {
     /// Whether the work should stop as soon as it can; it then ends with
     /// [`Error::Cancelled`](crate::Error::Cancelled).
     fn cancelled(&self) -> bool {
+        false
+    }
+
+    /// Whether a file that is not on this machine may be fetched: downloaded, or taken from a
+    /// package that a program is started for. `how` says in a sentence which file is missing and
+    /// what would be done. A listener that does not implement this method refuses.
+    fn may_fetch(&self, _how: &str) -> bool {
         false
     }
 }
@@ -27,12 +34,16 @@ impl Progress for AtomicBool {
     }
 }
 
-/// Passes on the wish to stop, and not how far the work has come.
+/// Passes on everything but how far the work has come.
 pub struct Quiet<'a>(pub &'a dyn Progress);
 
 impl Progress for Quiet<'_> {
     fn cancelled(&self) -> bool {
         self.0.cancelled()
+    }
+
+    fn may_fetch(&self, how: &str) -> bool {
+        self.0.may_fetch(how)
     }
 }
 

@@ -4,6 +4,7 @@
 //! do not depend on threads and any draw can be made again. See [`mclv_kernels::rng`] for the generator.
 
 pub use mclv_kernels::rng::{Draws, Reader, Stream};
+pub use rand_core::Rng;
 
 /// What random numbers are for. Streams of different purposes never meet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -1,5 +1,6 @@
 //! Check the program on the machine it runs on: closed forms, enumeration, random numbers, kernels.
 
+use crate::ModelFile;
 use crate::bits::BitRows;
 use crate::data::{self, DataSpec, Rows};
 use crate::model::Rbm;
@@ -7,7 +8,6 @@ use crate::partition;
 use crate::progress::Silent;
 use crate::rng::{Purpose, Stream, stream};
 use crate::statistics::largest;
-use crate::{ModelFile, log_likelihoods};
 use mclv_kernels::Isa;
 use mclv_kernels::enumerate::{self, Enumeration};
 use mclv_kernels::layer::{self, Affine, Scratch, States};
@@ -175,7 +175,7 @@ fn both_layers() -> Finding {
 fn normalisation() -> Finding {
     let rbm = random_rbm(13, 8, 1.0, 20);
     let z = partition::exact(&rbm, &Default::default(), &Silent).map_err(|e| e.to_string())?;
-    let log_p = log_likelihoods(&rbm, &all_states(13), &z).map_err(|e| e.to_string())?;
+    let log_p = rbm.log_likelihoods(&all_states(13), &z).map_err(|e| e.to_string())?;
     within((log_p.iter().map(|x| x.exp()).sum::<f64>() - 1.0).abs(), 1e-10)
 }
 

@@ -227,6 +227,7 @@ fn damaged_files_never_panic() {
     let mut files: Vec<(String, Vec<u8>)> = fs::read_dir(fixtures)
         .unwrap()
         .map(|entry| entry.unwrap().path())
+        .filter(|path| path.is_file())
         .map(|path| (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap()))
         .filter(|(name, _)| name.ends_with(".npy") || name.ends_with(".npz"))
         .collect();

@@ -5,13 +5,26 @@ use std::path::{Path, PathBuf};
 
 use mclv::Error;
 use mclv::data::{
-    Binarize, DataSpec, Dataset, Mirrors, Origin, Rows, SearchPath, Split, binarize, catalogue_in,
-    fetch_with, load_with,
+    Binarize, DataSource, DataSpec, Dataset, Mirrors, Origin, Rows, SearchPath, Split, binarize,
+    catalogue_in, fetch_with, load_with, open_with,
 };
 use mclv::progress::Silent;
 
 fn search(dir: &Path) -> SearchPath {
     SearchPath { data_dir: None, cache_dir: dir.join("cache") }
+}
+
+/// A listener that allows everything.
+#[cfg(feature = "fetch")]
+struct Allows;
+
+#[cfg(feature = "fetch")]
+impl mclv::progress::Progress for Allows {
+    fn report(&self, _done: u64, _total: u64) {}
+
+    fn may_fetch(&self, _how: &str) -> bool {
+        true
+    }
 }
 
 fn try_load(spec: &DataSpec) -> mclv::Result<Dataset> {
@@ -110,6 +123,61 @@ fn a_file_is_whole_or_split_by_the_seed() {
     assert_ne!(load(&spec(Split::Train, 2)).rows, parts[0].rows);
 }
 
+fn open(spec: &DataSpec) -> DataSource<'static> {
+    open_with(spec, &search(Path::new("no-such-folder")), &Mirrors::none(), &Silent).unwrap()
+}
+
+/// Every part in every preparation.
+fn parts() -> impl Iterator<Item = (Split, Binarize)> {
+    let each = [Binarize::Grey, Binarize::Threshold(0.5), Binarize::Bernoulli];
+    Split::EACH.into_iter().flat_map(move |split| each.map(|binarize| (split, binarize)))
+}
+
+#[test]
+fn every_part_of_an_open_set_is_what_load_gives() {
+    for source in ["digits", "bars-and-stripes:3", "ising:0.3"] {
+        let mut set = open(&spec(source));
+        assert_eq!(set.n_file_rows(), None);
+        for (split, binarize) in parts() {
+            let loaded = load(&DataSpec { split, binarize, ..spec(source) });
+            assert_eq!(set.part(split, binarize).unwrap(), loaded, "{source} {split} {binarize}");
+        }
+    }
+}
+
+#[test]
+fn a_file_is_read_once_however_many_parts_are_taken() {
+    let dir = tempfile::tempdir().unwrap();
+    let grey: String = (0..50).map(|i| format!("{},0.5,{}\n", f64::from(i) / 64.0, i % 3)).collect();
+    let bits: String = (0..50).map(|i| format!("{},1,{}\n", i % 2, i % 3)).collect();
+    for (name, text) in [("grey.csv", grey), ("bits.csv", bits)] {
+        let path = dir.path().join(name);
+        fs::write(&path, text).unwrap();
+        let source = path.to_str().unwrap();
+        let spec = DataSpec { label_column: Some("2".into()), seed: 3, ..spec(source) };
+        let loaded: Vec<Dataset> =
+            parts().map(|(split, binarize)| load(&DataSpec { split, binarize, ..spec.clone() })).collect();
+        let (mut file, other) = (open(&spec), open(&spec));
+        fs::remove_file(&path).unwrap();
+        for ((split, binarize), loaded) in parts().zip(&loaded) {
+            assert_eq!(file.part(split, binarize).unwrap(), *loaded, "{name} {split} {binarize}");
+        }
+        assert_eq!(file.n_file_rows(), Some(50));
+        assert_eq!(file.into_part(Split::All, Binarize::Grey).unwrap(), loaded[9]);
+        assert_eq!(other.into_part(Split::Test, Binarize::Bernoulli).unwrap(), loaded[8]);
+    }
+}
+
+#[test]
+fn a_threshold_out_of_place_is_refused_for_any_part() {
+    for split in Split::EACH {
+        let error = open(&spec("digits")).part(split, Binarize::Threshold(0.0)).unwrap_err();
+        assert!(matches!(error, Error::InvalidSetting { .. }), "{error}");
+        let error = open(&spec("digits")).into_part(split, Binarize::Threshold(0.0)).unwrap_err();
+        assert!(matches!(error, Error::InvalidSetting { .. }), "{error}");
+    }
+}
+
 #[test]
 fn a_part_without_rows_is_refused() {
     let dir = tempfile::tempdir().unwrap();
@@ -197,6 +265,21 @@ fn a_damaged_file_in_the_cache_is_named() {
     assert!(matches!(error, Error::ChecksumMismatch { .. }), "{error}");
 }
 
+#[test]
+fn a_missing_set_is_not_fetched_for_a_listener_that_does_not_allow_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mirrors = Mirrors::At(vec!["http://127.0.0.1:1".into()]);
+    let error = load_with(&spec("mnist"), &search(dir.path()), &mirrors, &Silent).unwrap_err();
+    #[cfg(feature = "fetch")]
+    assert!(matches!(error, Error::NotFetched { .. }), "{error}");
+    let text = error.to_string();
+    for part in ["mnist is not on this machine", "cache/mnist does not hold train-images", "MCLV_DATA_DIR"] {
+        assert!(text.contains(part), "{text}");
+    }
+    assert!(!text.contains("127.0.0.1"), "{text}");
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
 /// The whole path from a mirror that lies to the message; `data/download.rs` tests the details.
 #[cfg(feature = "fetch")]
 #[test]
@@ -215,9 +298,14 @@ fn a_mirror_that_does_not_deliver_is_named_and_leaves_no_file() {
     });
     let dir = tempfile::tempdir().unwrap();
     let mirrors = Mirrors::At(vec![base.clone()]);
-    let error = load_with(&spec("mnist"), &search(dir.path()), &mirrors, &Silent).unwrap_err();
-    assert!(matches!(error, Error::NotAvailable { .. }), "{error}");
-    let text = error.to_string();
-    assert!(text.contains(&format!("{base}train-images-idx3-ubyte.gz: ")), "{text}");
-    assert!(!dir.path().join("cache").exists());
+    // To call `fetch` is to allow it; a listener allows it to `load`.
+    for error in [
+        load_with(&spec("mnist"), &search(dir.path()), &mirrors, &Allows).unwrap_err(),
+        fetch_with("mnist", &search(dir.path()), &mirrors, &Silent).unwrap_err(),
+    ] {
+        assert!(matches!(error, Error::NotAvailable { .. }), "{error}");
+        let text = error.to_string();
+        assert!(text.contains(&format!("{base}train-images-idx3-ubyte.gz: ")), "{text}");
+        assert!(!dir.path().join("cache").exists());
+    }
 }

@@ -2,57 +2,58 @@
 
 use mclv::bits::BitRows;
 use mclv::data::{self, DataSpec, Rows};
-use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use mclv::progress::{Progress, Silent};
 use mclv::rng::{Purpose, stream};
+use mclv::settings::{EstimatorName, Rule, Schedule, Settings, TourLength, Unfinished};
 use mclv::statistics::Summary;
-use mclv::train::{Feed, Optimizer, Schedule, TrainSettings, Training};
+use mclv::train::{Feed, Training};
 use mclv::{Error, Rbm};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-const VISIBLE: VisibleChain = VisibleChain::Sampled;
 
 fn digits() -> Rows {
     let all = data::load(&DataSpec::default(), &Silent).unwrap().rows;
     all.select(&(0..640).collect::<Vec<_>>())
 }
 
-fn pcd(n_chains: usize) -> Gradient {
-    Gradient::Pcd { k: 1, n_chains, visible: VISIBLE }
+fn settings(gradient: EstimatorName) -> Settings {
+    Settings {
+        n_hidden: Some(8),
+        batch_size: Some(64),
+        learning_rate: Some(0.05),
+        schedule: Some(Schedule::Constant),
+        seed: Some(3),
+        gradient: Some(gradient),
+        ..Settings::default()
+    }
 }
 
-fn settings(gradient: Gradient) -> TrainSettings {
-    TrainSettings {
-        n_hidden: 8,
-        batch_size: 64,
-        learning_rate: 0.05,
-        schedule: Schedule::Constant,
-        seed: 3,
-        gradient,
-        ..TrainSettings::default()
+/// One step per update.
+fn pcd(n_chains: Option<usize>) -> Settings {
+    let k = Some(TourLength::Steps(1));
+    Settings { k, n_chains: Some(n_chains.into()), ..settings(EstimatorName::Pcd) }
+}
+
+fn drop() -> Settings {
+    Settings {
+        k: Some(TourLength::Steps(5)),
+        unfinished: Some(Unfinished::Drop),
+        ..settings(EstimatorName::Lvs)
     }
 }
 
 fn likelihood(rbm: &Rbm, rows: &Rows) -> f64 {
     let log_z = mclv::partition::exact(rbm, &Default::default(), &Silent).unwrap();
-    mclv::average_log_likelihood(rbm, rows, &log_z).unwrap().mean
+    rbm.log_likelihood(rows, &log_z).unwrap().mean
 }
 
 #[test]
 fn whole_passes_are_epochs_bit_for_bit() {
     let rows = digits();
-    let drop = Lvs {
-        k: TourLength::Steps(5),
-        unfinished: Unfinished::Drop,
-        starts: Starts::Weighted,
-        ..Lvs::default()
-    };
-    let gradients =
-        [Gradient::Cd { k: 1, visible: VISIBLE }, pcd(64), Gradient::Lvs(Lvs { n_tours: 64, ..drop })];
-    for gradient in gradients {
-        let settings = TrainSettings { epochs: 9, optimizer: Optimizer::ADAM, ..settings(gradient) };
+    let tours = Settings { n_chains: Some(64.into()), ..drop() };
+    for settings in [settings(EstimatorName::Cd), pcd(Some(64)), tours] {
+        let settings = Settings { epochs: Some(9.into()), optimizer: Some(Rule::Adam), ..settings };
         let mut session = Training::new(settings.clone()).unwatched().begin(&rows).unwrap();
-        let mut feed = Feed::new(settings, &rows, None).unwrap();
+        let mut feed = Feed::new(&settings, &rows, None).unwrap();
         for _ in 0..3 {
             session.epoch().unwrap();
             feed.add(&rows, &Silent).unwrap();
@@ -62,20 +63,21 @@ fn whole_passes_are_epochs_bit_for_bit() {
 }
 
 /// Pass over the rows `N_PASSES` times in pieces of whole minibatches; `forgetful`: begin anew at the model with each.
-fn in_pieces(settings: &TrainSettings, rows: &Rows, forgetful: bool) -> f64 {
+fn in_pieces(settings: &Settings, rows: &Rows, forgetful: bool) -> f64 {
     const SIZES: [usize; 6] = [64, 192, 64, 128, 64, 128];
-    let mut feed = Feed::new(settings.clone(), rows, None).unwrap();
+    let seed = settings.seed.unwrap_or_default();
+    let mut feed = Feed::new(settings, rows, None).unwrap();
     for pass in 0..N_PASSES {
         let mut order: Vec<usize> = (0..rows.n_rows()).collect();
-        stream(settings.seed, Purpose::SelfTest, pass).reader().shuffle(&mut order);
+        stream(seed, Purpose::SelfTest, pass).reader().shuffle(&mut order);
         let mut rest = order.as_slice();
         for (piece, n) in SIZES.into_iter().enumerate() {
             let (now, later) = rest.split_at(n);
             rest = later;
             if forgetful {
-                let seed = settings.seed + 1000 * (1 + 6 * pass + piece as u64);
-                let settings = TrainSettings { seed, ..settings.clone() };
-                feed = Feed::new(settings, rows, Some(feed.rbm().clone())).unwrap();
+                let seed = Some(seed + 1000 * (1 + 6 * pass + piece as u64));
+                let settings = Settings { seed, ..settings.clone() };
+                feed = Feed::new(&settings, rows, Some(feed.rbm().clone())).unwrap();
             }
             feed.add(&rows.select(now), &Silent).unwrap();
         }
@@ -91,16 +93,16 @@ const N_PASSES: u64 = 6;
 #[test]
 fn pieces_of_whole_minibatches_give_the_law_of_whole_passes() {
     let rows = digits();
-    for gradient in [Gradient::Cd { k: 1, visible: VISIBLE }, pcd(64)] {
-        let of_seed = |seed| TrainSettings {
-            seed,
-            centred: false,
-            learning_rate: 0.002,
-            optimizer: Optimizer::Sgd { momentum: 0.9 },
-            ..settings(gradient.clone())
+    for settings in [settings(EstimatorName::Cd), pcd(Some(64))] {
+        let of_seed = |seed| Settings {
+            seed: Some(seed),
+            centred: Some(false),
+            learning_rate: Some(0.002),
+            momentum: Some(0.9),
+            ..settings.clone()
         };
         let whole = |seed| {
-            let mut feed = Feed::new(of_seed(seed), &rows, None).unwrap();
+            let mut feed = Feed::new(&of_seed(seed), &rows, None).unwrap();
             (0..N_PASSES).for_each(|_| feed.add(&rows, &Silent).unwrap());
             likelihood(feed.rbm(), &rows)
         };
@@ -113,10 +115,10 @@ fn pieces_of_whole_minibatches_give_the_law_of_whole_passes() {
         };
         // With 78 degrees of freedom, beyond 4 once in 7,000 choices of seeds.
         let z_pieces = z(false);
-        assert!(z_pieces.abs() < 4.0, "{gradient:?}: {z_pieces}");
+        assert!(z_pieces.abs() < 4.0, "{settings:?}: {z_pieces}");
         // If chains and momentum were thrown away after each piece, this would be seen.
         let z_forgetful = z(true);
-        assert!(z_forgetful.abs() > 4.0, "{gradient:?}: {z_forgetful}");
+        assert!(z_forgetful.abs() > 4.0, "{settings:?}: {z_forgetful}");
     }
 }
 
@@ -136,10 +138,12 @@ fn chains_go_on_from_piece_to_piece_to_the_models_distribution() {
         on / p.iter().sum::<f64>()
     };
     let rows = Rows::Bits(BitRows::zeros(1, 6));
-    let settings = TrainSettings { learning_rate: STILL, n_hidden: 4, ..settings(pcd(n_chains)) };
+    let settings = Settings { learning_rate: Some(STILL), n_hidden: Some(4), ..pcd(Some(n_chains)) };
     let z_of_units = |forgetful: bool| -> Vec<f64> {
-        let begin =
-            |seed| Feed::new(TrainSettings { seed, ..settings.clone() }, &rows, Some(rbm.clone())).unwrap();
+        let begin = |seed| {
+            let settings = Settings { seed: Some(seed), ..settings.clone() };
+            Feed::new(&settings, &rows, Some(rbm.clone())).unwrap()
+        };
         let mut feed = begin(0);
         for piece in 0..60 {
             if forgetful {
@@ -164,24 +168,21 @@ fn chains_go_on_from_piece_to_piece_to_the_models_distribution() {
 #[test]
 fn what_is_kept_goes_on_bit_for_bit() {
     let rows = digits();
-    let drop = Lvs {
-        k: TourLength::Steps(5),
-        unfinished: Unfinished::Drop,
-        starts: Starts::Weighted,
-        ..Lvs::default()
-    };
-    let gradients = [
-        Gradient::Cd { k: 1, visible: VISIBLE },
-        pcd(0),
-        Gradient::Lvs(Lvs::default()),
-        Gradient::Lvs(drop),
-        Gradient::Exact,
+    let all = [
+        settings(EstimatorName::Cd),
+        pcd(None),
+        settings(EstimatorName::Lvs),
+        drop(),
+        settings(EstimatorName::Exact),
     ];
-    let optimizers = [Optimizer::default(), Optimizer::Sgd { momentum: 0.9 }, Optimizer::ADAM];
-    for (k, gradient) in gradients.into_iter().enumerate() {
-        let settings = TrainSettings { optimizer: optimizers[k % 3], ..settings(gradient) };
+    for (k, settings) in all.into_iter().enumerate() {
+        let settings = match k % 3 {
+            0 => settings,
+            1 => Settings { momentum: Some(0.9), ..settings },
+            _ => Settings { optimizer: Some(Rule::Adam), ..settings },
+        };
         let piece = |from, to| rows.select(&(from..to).collect::<Vec<_>>());
-        let mut feed = Feed::new(settings, &piece(0, 7), None).unwrap();
+        let mut feed = Feed::new(&settings, &piece(0, 7), None).unwrap();
         feed.add(&piece(0, 7), &Silent).unwrap();
         feed.add(&piece(7, 300), &Silent).unwrap();
         let mut again = Feed::from_bytes(&feed.to_bytes()).unwrap();
@@ -197,7 +198,7 @@ fn what_is_kept_goes_on_bit_for_bit() {
 #[test]
 fn damaged_bytes_and_rows_that_do_not_fit_are_refused() {
     let rows = digits();
-    let mut feed = Feed::new(settings(pcd(0)), &rows, None).unwrap();
+    let mut feed = Feed::new(&pcd(None), &rows, None).unwrap();
     let narrow = Rows::Bits(BitRows::zeros(1, 2));
     assert!(matches!(feed.add(&narrow, &Silent), Err(Error::ShapeMismatch { .. })));
     let bytes = feed.to_bytes();
@@ -221,7 +222,7 @@ impl Progress for Stop {
 #[test]
 fn a_stopped_piece_is_over() {
     let rows = digits();
-    let mut feed = Feed::new(settings(pcd(0)), &rows, None).unwrap();
+    let mut feed = Feed::new(&pcd(None), &rows, None).unwrap();
     assert!(matches!(feed.add(&rows, &Stop(AtomicU64::new(3))), Err(Error::Cancelled)));
     let before = feed.rbm().clone();
     feed.add(&rows.select(&[1, 2]), &Silent).unwrap();

@@ -2,9 +2,10 @@
 
 use mclv::bits::BitRows;
 use mclv::data::{self, DataSpec, Rows, Split};
-use mclv::gradient::{Estimator, Moments, State, Update};
+use mclv::gradient::{Estimator, Gradient, State, Update};
 use mclv::progress::{Progress, Silent};
-use mclv::train::{Listener, Metrics, Outcome, Run, RunInput, TrainSettings, Trained, Training};
+use mclv::settings::{EstimatorName, EvalEvery, Settings};
+use mclv::train::{Listener, Metrics, Outcome, Run, RunInput, Trained, Training};
 use mclv::{Error, ModelFile, Rbm, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,8 +24,15 @@ fn digits(split: Split) -> Rows {
     data::load(&DataSpec { split, ..DataSpec::default() }, &Silent).unwrap().rows
 }
 
-fn settings() -> TrainSettings {
-    TrainSettings { n_hidden: 8, epochs: 4, eval_every: 2, seed: 3, ..TrainSettings::default() }
+fn settings() -> Settings {
+    Settings {
+        n_hidden: Some(8),
+        gradient: Some(EstimatorName::Pcd),
+        epochs: Some(4.into()),
+        eval_every: Some(EvalEvery::Epochs(2)),
+        seed: Some(3),
+        ..Settings::default()
+    }
 }
 
 #[test]
@@ -94,7 +102,7 @@ fn a_listener_hears_of_evaluations_in_memory_too() {
 #[test]
 fn bits_are_redrawn_in_memory_too() {
     let grey = digits(Split::Train);
-    let redrawn = TrainSettings { redraw_bits: true, ..settings() };
+    let redrawn = Settings { redraw_bits: Some(true), ..settings() };
     let bits = data::binarize(&grey, data::Binarize::Bernoulli, 3, 0);
     let once = Training::new(settings()).fit(&bits).unwrap().model;
     let anew = Training::new(redrawn.clone()).fit(&grey).unwrap().model;
@@ -108,7 +116,7 @@ fn bits_are_redrawn_in_memory_too() {
 fn training_starts_from_a_given_model() {
     let rows = digits(Split::Train);
     let first = Training::new(settings()).fit(&rows).unwrap().model;
-    let settings = TrainSettings { learning_rate: 1e-30, ..settings() };
+    let settings = Settings { learning_rate: Some(1e-30), ..settings() };
     let same = Training::new(settings.clone()).from_model(first.clone()).fit(&rows).unwrap().model;
     assert_eq!(same.weights(), first.weights());
     assert_ne!(Training::new(settings).fit(&rows).unwrap().model.weights(), first.weights());
@@ -121,7 +129,7 @@ struct Chains {
 }
 
 impl Estimator for Chains {
-    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool> {
         let rbm = update.rbm();
         let stream = |r: usize| update.stream(r as u32);
         let draws: Vec<_> = (0..self.h.n_rows()).map(stream).collect();
@@ -166,17 +174,18 @@ fn an_estimator_of_ones_own_trains_and_resumes() {
 /// Thirty patterns far from each other: at these rates a chain by itself does not find them all, and mass moves to where it is.
 /// (Chains can do with a rate of 0.02.)
 #[test]
-fn the_best_settings_learn_what_the_plain_ones_do_not() {
+fn the_default_settings_learn_what_persistent_chains_do_not() {
     let spec = DataSpec { source: "bars-and-stripes:4".into(), ..DataSpec::default() };
     let bars = data::load(&spec, &Silent).unwrap();
-    let short_of_best = |settings: TrainSettings| {
+    let short_of_best = |settings: Settings| {
         let rbm = Training::new(settings).unwatched().fit(&bars.rows).unwrap().model;
         let log_z = mclv::partition::exact(&rbm, &Default::default(), &Silent).unwrap();
-        let reached = mclv::average_log_likelihood(&rbm, &bars.rows, &log_z).unwrap().mean;
+        let reached = rbm.log_likelihood(&bars.rows, &log_z).unwrap().mean;
         bars.best_log_likelihood.unwrap() - reached
     };
-    let tours = short_of_best(TrainSettings { seed: 4, ..TrainSettings::best(16) });
+    let default = Settings { n_hidden: Some(16), seed: Some(4), ..Settings::default() };
+    let tours = short_of_best(default.clone());
     assert!((0.0..0.05).contains(&tours), "{tours}");
-    let chains = short_of_best(TrainSettings { n_hidden: 16, seed: 4, ..TrainSettings::default() });
+    let chains = short_of_best(Settings { gradient: Some(EstimatorName::Pcd), ..default });
     assert!(chains > 1.0, "{chains}");
 }

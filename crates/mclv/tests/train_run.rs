@@ -1,13 +1,13 @@
 //! Runs: going on after an interruption, divergence, early stopping, configuration.
 
 use mclv::bits::BitRows;
+use mclv::chain::VisibleChain;
 use mclv::data::{Binarize, DataSpec};
-use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use mclv::progress::{Progress, Silent};
-use mclv::train::{
-    Checkpoints, Listener, Metrics, Optimizer, Outcome, Run, RunInput, Snapshot, TrainSettings, Training,
-    Warning,
+use mclv::settings::{
+    EstimatorName, EvalEvery, Limit, Rule, Schedule, Settings, Starts, TourLength, Unfinished,
 };
+use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunInput, Snapshot, Training, Warning};
 use mclv::{ModelFile, Rbm, Result, human_seconds};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -83,10 +83,29 @@ fn refusal(result: Result<Outcome>) -> String {
     result.expect_err("a refusal").to_string()
 }
 
-fn digits(train: TrainSettings) -> RunInput {
+fn with(gradient: EstimatorName) -> Settings {
+    Settings { gradient: Some(gradient), ..Settings::default() }
+}
+
+fn pcd() -> Settings {
+    with(EstimatorName::Pcd)
+}
+
+/// One step per update, and a stopping set from all rows.
+fn lvs() -> Settings {
+    Settings { k: Some(TourLength::Steps(1)), row_fraction: Some(1.0.into()), ..with(EstimatorName::Lvs) }
+}
+
+fn digits(train: Settings) -> RunInput {
     let data =
         DataSpec { source: "digits".into(), binarize: Binarize::Threshold(0.5), ..DataSpec::default() };
-    let train = TrainSettings { n_hidden: 8, epochs: 5, eval_every: 2, seed: 3, ..train };
+    let train = Settings {
+        n_hidden: Some(8),
+        epochs: Some(5.into()),
+        eval_every: Some(EvalEvery::Epochs(2)),
+        seed: Some(3),
+        ..train
+    };
     RunInput { weights: None, data, train }
 }
 
@@ -106,53 +125,53 @@ fn metrics(folder: &Path) -> Vec<serde_json::Value> {
 }
 
 fn cases() -> Vec<(&'static str, RunInput)> {
-    let lvs = |unfinished, starts| {
-        Gradient::Lvs(Lvs { unfinished, starts, k: TourLength::Steps(3), min_ess: 0.9, ..Lvs::default() })
+    let slow = |train: Settings| digits(Settings { learning_rate: Some(0.1), ..train });
+    let tours = |unfinished, starts| Settings {
+        k: Some(TourLength::Steps(3)),
+        unfinished: Some(unfinished),
+        starts: Some(starts),
+        min_ess: Some(0.9),
+        ..lvs()
     };
-    let with = |gradient| TrainSettings { gradient, learning_rate: 0.1, ..TrainSettings::default() };
-    let sampled = VisibleChain::Sampled;
+    let one_step = || Settings { k: Some(TourLength::Steps(1)), ..pcd() };
     vec![
-        ("cd", digits(with(Gradient::Cd { k: 2, visible: sampled }))),
+        ("cd", slow(Settings { k: Some(TourLength::Steps(2)), ..with(EstimatorName::Cd) })),
         (
             "pcd with momentum",
-            digits(TrainSettings {
-                optimizer: Optimizer::Sgd { momentum: 0.5 },
-                l2: 1e-4,
-                ..with(Gradient::Pcd { k: 1, n_chains: 50, visible: sampled })
-            }),
+            slow(Settings { n_chains: Some(50.into()), momentum: Some(0.5), l2: Some(1e-4), ..one_step() }),
         ),
         (
             "mean-field pcd with Adam",
-            digits(TrainSettings {
-                optimizer: Optimizer::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
-                learning_rate: 0.01,
-                ..with(Gradient::Pcd { k: 1, n_chains: 0, visible: VisibleChain::MeanField })
+            digits(Settings {
+                optimizer: Some(Rule::Adam),
+                visible: Some(VisibleChain::MeanField),
+                ..one_step()
             }),
         ),
-        ("lvs keep, weighted", digits(with(lvs(Unfinished::Keep, Starts::Weighted)))),
-        ("lvs carry, metropolis", digits(with(lvs(Unfinished::Carry, Starts::Metropolis)))),
-        ("lvs carry, fresh", digits(with(lvs(Unfinished::Carry, Starts::Fresh)))),
+        ("lvs keep, weighted", slow(tours(Unfinished::Keep, Starts::Weighted))),
+        ("lvs carry, metropolis", slow(tours(Unfinished::Carry, Starts::Metropolis))),
+        ("lvs carry, fresh", slow(tours(Unfinished::Carry, Starts::Fresh))),
         (
             "lvs after a warm-up",
-            digits(TrainSettings { warm_up_epochs: 2, ..with(lvs(Unfinished::Drop, Starts::Fresh)) }),
+            slow(Settings { warm_up_epochs: Some(2), ..tours(Unfinished::Drop, Starts::Fresh) }),
         ),
-        ("exact", digits(with(Gradient::Exact))),
+        ("exact", slow(with(EstimatorName::Exact))),
         ("too large to enumerate", {
-            let mut input = digits(with(Gradient::Cd { k: 1, visible: sampled }));
-            (input.train.n_hidden, input.train.eval_every) = (40, 1);
+            let mut input = slow(with(EstimatorName::Cd));
+            (input.train.n_hidden, input.train.eval_every) = (Some(40), Some(EvalEvery::Epochs(1)));
             input
         }),
         (
             "lvs with a set that adapts",
-            digits(with(Gradient::Lvs(Lvs {
-                row_fraction: 0.02,
-                target_completion: 0.9,
-                max_states: 700,
-                ..Lvs::default()
-            }))),
+            slow(Settings {
+                row_fraction: Some(0.02.into()),
+                target_completion: Some(0.9.into()),
+                max_states: Some(700),
+                ..lvs()
+            }),
         ),
         ("redrawn bits", {
-            let mut input = digits(TrainSettings { redraw_bits: true, ..TrainSettings::default() });
+            let mut input = digits(Settings { redraw_bits: Some(true), ..pcd() });
             input.data.binarize = Binarize::Bernoulli;
             input
         }),
@@ -210,7 +229,7 @@ fn a_killed_run_goes_on_from_its_last_checkpoint() {
 fn a_diverging_run_stops_keeps_a_finite_model_and_says_what_to_change() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let input = digits(TrainSettings { learning_rate: 1e30, ..TrainSettings::default() });
+    let input = digits(Settings { learning_rate: Some(1e30), ..pcd() });
     let mut script = Script::default();
     let outcome = begin(&run, &input, &mut script).unwrap();
     let Outcome::Diverged(warning) = outcome else { panic!("{outcome:?}") };
@@ -219,18 +238,23 @@ fn a_diverging_run_stops_keeps_a_finite_model_and_says_what_to_change() {
     assert!(script.warnings.contains(&warning));
 }
 
+/// A constant large rate makes the likelihood jump about.
+fn restless(patience: usize) -> Settings {
+    Settings {
+        learning_rate: Some(2.0),
+        schedule: Some(Schedule::Constant),
+        patience: Some(Limit::At(patience)),
+        ..pcd()
+    }
+}
+
 #[test]
 fn patience_ends_a_run_and_the_best_model_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    // A constant large rate makes the likelihood jump about.
-    let input = digits(TrainSettings {
-        learning_rate: 2.0,
-        schedule: mclv::train::Schedule::Constant,
-        patience: 2,
-        ..TrainSettings::default()
-    });
-    let input = RunInput { train: TrainSettings { epochs: 200, eval_every: 1, ..input.train }, ..input };
+    let input = digits(restless(2));
+    let train = Settings { epochs: Some(200.into()), eval_every: Some(EvalEvery::Epochs(1)), ..input.train };
+    let input = RunInput { train, ..input };
     let outcome = trained(&run, &input);
     let Outcome::Finished { metrics: last, best: Some((epoch, value)), early: true } = outcome else {
         panic!("{outcome:?}")
@@ -258,6 +282,7 @@ fn settings_survive_the_file_and_unknown_keys_are_refused_with_a_suggestion() {
         "{typo}"
     );
     assert!(error("[train]\nepochs = -3\n").contains("line 2"));
+    assert!(error("[train]\ngradient = \"magic\"\n").contains("magic"));
     assert!(error("[train.gradient]\nestimator = \"magic\"\n").contains("magic"));
     assert!(error("[trian]\n").contains("did you mean `train`"));
 }
@@ -266,26 +291,24 @@ fn settings_survive_the_file_and_unknown_keys_are_refused_with_a_suggestion() {
 fn impossible_settings_are_refused_before_anything_is_written() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let refuse = |train: TrainSettings| {
+    let refuse = |train: Settings| {
         let error = refusal(begin(&run, &digits(train), &mut Silent));
         assert!(!run.exists(), "{error}");
         error
     };
-    let with = |lvs: Lvs| TrainSettings { gradient: Gradient::Lvs(lvs), ..TrainSettings::default() };
-    assert!(refuse(with(Lvs { starts: Starts::Weighted, ..Lvs::default() })).contains("carry"));
-    assert!(refuse(with(Lvs { k: TourLength::Dynamic, ..Lvs::default() })).contains("dynamic"));
-    assert!(refuse(with(Lvs { row_fraction: 1.5, ..Lvs::default() })).contains("row-fraction"));
-    assert!(refuse(with(Lvs { max_states: 0, ..Lvs::default() })).contains("max-states"));
-    assert!(refuse(with(Lvs { max_set_cost: f64::NAN, ..Lvs::default() })).contains("max-set-cost"));
-    assert!(refuse(with(Lvs { k: TourLength::Steps(u32::MAX), ..Lvs::default() })).contains("2^30"));
-    let adam = |beta1| Optimizer::Adam { beta1, beta2: 0.999, epsilon: 1e-8 };
-    assert!(refuse(TrainSettings { optimizer: adam(1.0), ..TrainSettings::default() }).contains("beta1"));
-    assert!(refuse(TrainSettings { warm_up_epochs: 5, ..TrainSettings::default() }).contains("never used"));
-    assert!(
-        refuse(TrainSettings { learning_rate: f64::NAN, ..TrainSettings::default() })
-            .contains("learning-rate")
-    );
-    assert!(refuse(TrainSettings { batch_size: 0, ..TrainSettings::default() }).contains("batch-size"));
+    assert!(refuse(Settings { starts: Some(Starts::Weighted), ..lvs() }).contains("carry"));
+    assert!(refuse(Settings { k: Some(TourLength::Dynamic), ..lvs() }).contains("dynamic"));
+    assert!(refuse(Settings { row_fraction: Some(1.5.into()), ..lvs() }).contains("row-fraction"));
+    assert!(refuse(Settings { max_states: Some(0), ..lvs() }).contains("max-states"));
+    assert!(refuse(Settings { max_set_cost: Some(f64::NAN.into()), ..lvs() }).contains("max-set-cost"));
+    assert!(refuse(Settings { k: Some(TourLength::Steps(u32::MAX)), ..lvs() }).contains("2^30"));
+    let adam = Settings { optimizer: Some(Rule::Adam), beta1: Some(1.0), ..pcd() };
+    assert!(refuse(adam).contains("beta1"));
+    assert!(refuse(Settings { warm_up_epochs: Some(5), ..pcd() }).contains("never used"));
+    assert!(refuse(Settings { learning_rate: Some(f64::NAN), ..pcd() }).contains("learning-rate"));
+    assert!(refuse(Settings { batch_size: Some(0), ..pcd() }).contains("batch-size"));
+    // Digits here are cut at a threshold.
+    assert!(refuse(Settings { redraw_bits: Some(true), ..pcd() }).contains("`binarize = bernoulli`"));
 }
 
 #[test]
@@ -302,7 +325,18 @@ fn a_damaged_checkpoint_is_an_error() {
         assert!(error.contains("latest.safetensors"), "{error}");
     }
     let again = refusal(begin(&run, &input, &mut Silent));
-    assert!(again.contains("resume that run"), "{again}");
+    assert!(again.contains("it holds a run already"), "{again}");
+}
+
+#[test]
+fn a_run_whose_settings_have_changed_names_the_layer_that_does_not_fit() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = folder.path().join("run");
+    begin(&run, &digits(pcd()), &mut Script::stop_after(20)).unwrap();
+    let config = std::fs::read_to_string(run.join("config.toml")).unwrap();
+    std::fs::write(run.join("config.toml"), config.replace("n-hidden = 8", "n-hidden = 9")).unwrap();
+    let error = refusal(go_on(&run, &mut Silent));
+    assert!(error.contains("hidden units") && error.contains("expected 9, got 8"), "{error}");
 }
 
 /// Bars and stripes, 4 × 4: 30 patterns, so the best possible likelihood is −ln 30.
@@ -310,15 +344,14 @@ fn a_damaged_checkpoint_is_an_error() {
 fn the_exact_gradient_reaches_the_optimum() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataSpec { source: "bars-and-stripes:4".into(), ..DataSpec::default() };
-    let train = TrainSettings {
-        n_hidden: 16,
-        epochs: 200,
-        gradient: Gradient::Exact,
-        optimizer: Optimizer::ADAM,
-        learning_rate: 0.2,
-        eval_every: 200,
-        seed: 1,
-        ..TrainSettings::default()
+    let train = Settings {
+        n_hidden: Some(16),
+        epochs: Some(200.into()),
+        optimizer: Some(Rule::Adam),
+        learning_rate: Some(0.2),
+        eval_every: Some(EvalEvery::Epochs(200)),
+        seed: Some(1),
+        ..with(EstimatorName::Exact)
     };
     let run = folder.path().join("run");
     let outcome = trained(&run, &RunInput { weights: None, data, train });
@@ -342,8 +375,7 @@ impl Listener for NthQuestion {}
 #[test]
 fn a_stop_within_an_update_leaves_no_trace() {
     let folder = tempfile::tempdir().unwrap();
-    let input =
-        digits(TrainSettings { gradient: Gradient::Exact, offset_rate: 0.5, ..TrainSettings::default() });
+    let input = digits(Settings { offset_rate: Some(0.5), ..with(EstimatorName::Exact) });
     trained(&folder.path().join("whole"), &input);
     let model = |run: &str| std::fs::read(folder.path().join(run).join("model.safetensors")).unwrap();
     for n in [1, 2, 3, 4, 22, 23] {
@@ -360,13 +392,9 @@ fn a_stop_within_an_update_leaves_no_trace() {
 fn a_run_that_stopped_early_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let run = folder.path().join("run");
-    let input = digits(TrainSettings {
-        learning_rate: 2.0,
-        schedule: mclv::train::Schedule::Constant,
-        patience: 1,
-        ..TrainSettings::default()
-    });
-    let input = RunInput { train: TrainSettings { epochs: 200, eval_every: 3, ..input.train }, ..input };
+    let input = digits(restless(1));
+    let train = Settings { epochs: Some(200.into()), eval_every: Some(EvalEvery::Epochs(3)), ..input.train };
+    let input = RunInput { train, ..input };
     assert!(matches!(trained(&run, &input), Outcome::Finished { early: true, .. }));
     let model = std::fs::read(run.join("model.safetensors")).unwrap();
     let again = go_on(&run, &mut Silent).unwrap();
@@ -390,14 +418,13 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
     let input = RunInput {
         weights: Some(path("w.csv")),
         data: DataSpec { source: path("rows.csv").to_str().unwrap().into(), seed: 1, ..DataSpec::default() },
-        train: TrainSettings {
-            n_hidden: 2,
-            epochs: 3000,
-            gradient: Gradient::Exact,
-            learning_rate: 0.5,
-            eval_every: 3000,
-            seed: 1,
-            ..TrainSettings::default()
+        train: Settings {
+            n_hidden: Some(2),
+            epochs: Some(3000.into()),
+            learning_rate: Some(0.5),
+            eval_every: Some(EvalEvery::Epochs(3000)),
+            seed: Some(1),
+            ..with(EstimatorName::Exact)
         },
     };
     let Outcome::Finished { metrics: last, .. } = trained(&path("run"), &input) else { panic!() };
@@ -447,18 +474,15 @@ fn a_file_of_a_few_rows_can_be_learnt() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("few.csv");
     std::fs::write(&path, "1,0\n0,1\n1,1\n").unwrap();
-    for gradient in [
-        Gradient::Cd { k: 1, visible: VisibleChain::Sampled },
-        Gradient::Pcd { k: 1, n_chains: 3, visible: VisibleChain::Sampled },
-        Gradient::Lvs(Lvs::default()),
-        Gradient::Exact,
+    for (name, settings) in [
+        ("cd", with(EstimatorName::Cd)),
+        ("pcd", Settings { k: Some(TourLength::Steps(1)), n_chains: Some(3.into()), ..pcd() }),
+        ("lvs", lvs()),
+        ("exact", with(EstimatorName::Exact)),
     ] {
         let data = DataSpec { source: path.to_str().unwrap().into(), ..DataSpec::default() };
-        let train =
-            TrainSettings { n_hidden: 1, epochs: 3, gradient: gradient.clone(), ..TrainSettings::default() };
-        let run = folder
-            .path()
-            .join(format!("{gradient:?}").split_once([' ', '(']).map_or("exact", |x| x.0).to_lowercase());
+        let train = Settings { n_hidden: Some(1), epochs: Some(3.into()), ..settings };
+        let run = folder.path().join(name);
         let outcome = trained(&run, &RunInput { weights: None, data, train });
         let Outcome::Finished { metrics, .. } = outcome else { panic!("{outcome:?}") };
         assert!(metrics.train_log_likelihood.unwrap().is_finite());
@@ -470,10 +494,14 @@ fn a_file_of_a_few_rows_can_be_learnt() {
 fn an_update_from_which_nothing_was_learnt_has_no_gradient() {
     let digits = mclv::data::load(&DataSpec::default(), &mclv::progress::Silent).unwrap();
     // 60 fair hidden units never come back to one of a few states in one step.
-    let lvs =
-        Lvs { unfinished: Unfinished::Drop, starts: Starts::Fresh, row_fraction: 0.01, ..Lvs::default() };
-    let settings =
-        TrainSettings { n_hidden: 60, epochs: 1, gradient: Gradient::Lvs(lvs), ..TrainSettings::default() };
+    let settings = Settings {
+        n_hidden: Some(60),
+        epochs: Some(1.into()),
+        unfinished: Some(Unfinished::Drop),
+        starts: Some(Starts::Fresh),
+        row_fraction: Some(0.01.into()),
+        ..lvs()
+    };
     let mut session = Training::new(settings).unwatched().begin(&digits.rows).unwrap();
     let before = session.rbm().clone();
     session.epoch().unwrap();
@@ -489,19 +517,19 @@ fn an_update_from_which_nothing_was_learnt_has_no_gradient() {
 fn the_stopping_set_adapts_to_a_completion_within_its_budgets() {
     let spec = DataSpec { binarize: Binarize::Threshold(0.5), ..DataSpec::default() };
     let digits = mclv::data::load(&spec, &mclv::progress::Silent).unwrap();
-    let sizes = |lvs: Lvs| {
-        let settings = TrainSettings {
-            n_hidden: 12,
-            epochs: 12,
-            learning_rate: 0.1,
-            gradient: Gradient::Lvs(lvs),
-            ..TrainSettings::default()
-        };
+    let sizes = |settings: Settings| {
+        let settings =
+            Settings { n_hidden: Some(12), epochs: Some(12.into()), learning_rate: Some(0.1), ..settings };
         let trained = Training::new(settings).unwatched().fit(&digits.rows).unwrap();
         trained.history.into_iter().map(|metrics| metrics.tours.unwrap()).collect::<Vec<_>>()
     };
     let n_rows = digits.n_rows();
-    let small = Lvs { row_fraction: 0.05, target_completion: 0.8, redraw_every: 2, ..Lvs::default() };
+    let small = Settings {
+        row_fraction: Some(0.05.into()),
+        target_completion: Some(0.8.into()),
+        redraw_every: Some(2),
+        ..lvs()
+    };
     let first = (n_rows as f64 * 0.05).ceil() as usize;
 
     let grown = sizes(small.clone());
@@ -513,21 +541,26 @@ fn the_stopping_set_adapts_to_a_completion_within_its_budgets() {
         "{last:?}"
     );
 
-    let memory = sizes(Lvs { max_states: 250, ..small.clone() });
+    let memory = sizes(Settings { max_states: Some(250), ..small.clone() });
     assert!(memory.iter().all(|t| t.n_rows * t.samples_per_row <= 250 && t.set_size <= 250));
     assert_eq!(memory.last().unwrap().n_rows, 2 * first);
 
     // A large set at first: halved until a state costs less than a tenth of a step.
-    let time = sizes(Lvs { row_fraction: 1.0, max_set_cost: 0.1, redraw_every: 1, ..small.clone() });
+    let time = sizes(Settings {
+        row_fraction: Some(1.0.into()),
+        max_set_cost: Some(0.1.into()),
+        redraw_every: Some(1),
+        ..small.clone()
+    });
     assert_eq!(time[0].n_rows, n_rows);
     let last = time.last().unwrap();
     assert!(last.n_rows <= n_rows / 4, "{last:?}");
 
-    let shrunk = sizes(Lvs {
-        row_fraction: 1.0,
-        samples_per_row: 4,
-        target_completion: 0.01,
-        redraw_every: 1,
+    let shrunk = sizes(Settings {
+        row_fraction: Some(1.0.into()),
+        samples_per_row: Some(4),
+        target_completion: Some(0.01.into()),
+        redraw_every: Some(1),
         ..small
     });
     assert_eq!((shrunk[0].samples_per_row, shrunk[1].samples_per_row, shrunk[2].samples_per_row), (4, 2, 1));
@@ -536,17 +569,12 @@ fn the_stopping_set_adapts_to_a_completion_within_its_budgets() {
 
 #[test]
 fn what_is_recorded_is_what_the_listener_heard() {
-    let carry = Lvs {
-        unfinished: Unfinished::Carry,
-        starts: Starts::Metropolis,
-        row_fraction: 0.002,
-        ..Lvs::default()
-    };
-    let pcd = Gradient::Pcd { k: 1, n_chains: 50, visible: VisibleChain::Sampled };
-    let cases = [(pcd, Some(50)), (Gradient::Lvs(carry), Some(128)), (Gradient::Exact, None)];
-    for (gradient, n_chains) in cases {
+    let carry = Settings { row_fraction: Some(0.002.into()), ..lvs() };
+    let chains = Settings { k: Some(TourLength::Steps(1)), n_chains: Some(50.into()), ..pcd() };
+    let cases = [(chains, Some(50)), (carry, Some(128)), (with(EstimatorName::Exact), None)];
+    for (settings, n_chains) in cases {
         let folder = tempfile::tempdir().unwrap();
-        let input = digits(TrainSettings { gradient, learning_rate: 0.1, ..TrainSettings::default() });
+        let input = digits(Settings { learning_rate: Some(0.1), ..settings });
         let mut script = Script::default();
         begin(folder.path(), &input, &mut script).unwrap();
 

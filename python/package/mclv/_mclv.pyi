@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "best_settings", "train", "log_partition", "likelihood", "tours", "load_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "log_partition", "likelihood", "tours", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -96,13 +97,11 @@ class StoppingSet:
     def states(self) -> _Bytes: ...
     def find(self, states: Rows) -> list[int]: ...
 
-def best_settings(n_hidden: int) -> dict[str, Any]: ...
 def train(
     settings: dict[str, Any],
     rows: Rows,
     weights: _Floats | None,
     validation: Rows | None,
-    watch: bool,
     describe: bool,
     listeners: tuple[Callable[[dict[str, Any], Model], Any] | None, Callable[[int, int], Any] | None],
     n_threads: int | None,
@@ -120,5 +119,6 @@ def tours(
     model: Model, stopping_set: StoppingSet, settings: dict[str, Any], rows: Rows | None, n_threads: int | None
 ) -> dict[str, Any]: ...
 def load_data(spec: dict[str, Any]) -> dict[str, Any]: ...
+def fetch_data(name: str) -> list[Path]: ...
 def catalogue() -> list[tuple[str, str, int, int]]: ...
 def kernels() -> str: ...

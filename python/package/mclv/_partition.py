@@ -22,15 +22,15 @@ class LogZ:
     value: float
     #: Standard error; 0 if exact.
     std_err: float
-    #: A 95 % confidence interval, if the method dares to give one.
+    #: A 95 % confidence interval, unless the method declines to give one.
     interval: tuple[float, float] | None
     #: ``"exact"``, ``"unbiased-z"``, ``"lower-bound"``, ``"upper-bound"`` or ``"none"``.
     guarantee: str
     method: str
-    #: States summed, or Gibbs steps made.
+    #: States summed and Gibbs steps made, pilots included.
     n_states: float
     seconds: float
-    #: What to know before relying on it.
+    #: What to know before relying on the value, a sentence each.
     notes: list[str]
     #: The guarantee in words: of Z, of log Z, and of a likelihood made with it.
     guarantee_z: str
@@ -92,17 +92,17 @@ def log_partition(
     ----------
     model : RBM, TrainResult or fitted BernoulliRBM
     method : {"best", "exact", "mclv", "ais", "reverse-ais", "bar"}
-        ``"best"``: exact where `time_limit` allows it, else tours where they return, else AIS.
+        ``"best"``: enumeration if `time_limit` allows it, else tours if they return, else AIS.
     data : rows, optional
-        They give stopping sets, base models and starts.
+        Rows that stopping sets, base models and starts are made from.
     stopping_set : StoppingSet, optional
-        Instead of one from data or from pilot chains.
+        A stopping set, to be used instead of one from data or from pilot chains.
     n_tours, target_se : int or float, optional
-        Tours to make, or the standard error that a pilot chooses their number for (0.01).
+        Number of tours, or the standard error that pilot tours choose the number for (0.01).
     samples_per_row : int, optional
-        Hidden states per row in the stopping set.
+        Hidden states drawn for each row of the stopping set.
     max_steps : int, optional
-        Steps of all tours together.
+        Steps of all tours together, pilot tours included.
     n_chains, n_betas : int, optional
         Chains (128) and temperatures (10,000) of AIS.
     time_limit : float, optional

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sys
 from typing import Any, Callable, Protocol
 
@@ -89,11 +88,6 @@ def note_of(metrics: dict[str, Any]) -> str | None:
     likelihood = metrics.get("validation_log_likelihood")
     likelihood = metrics.get("train_log_likelihood") if likelihood is None else likelihood
     return None if likelihood is None else f"epoch {metrics['epoch']}, log-likelihood {likelihood:.3f}"
-
-
-def in_python(text: str) -> str:
-    """Advice with keywords in place of flags of the command line."""
-    return re.sub(r"--([a-z][a-z0-9-]*)", lambda flag: flag[1].replace("-", "_"), text)
 
 
 def chain_calls(calls: list[Callable[..., Any]]) -> Callable[..., bool]:

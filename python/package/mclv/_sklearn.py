@@ -14,7 +14,7 @@ from . import _mclv
 from ._model import RBM, as_model
 from ._partition import Likelihood, log_likelihood, log_partition
 from ._rows import as_rows, seed_of, threads, warn_outside
-from ._settings import nested
+from ._settings import plain
 from ._training import finished
 from .errors import SettingError
 
@@ -50,7 +50,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Of tours: what becomes of those that have not returned. None: ``"carry"``.
     stopping_samples : int, default=None
         Of tours: hidden states per row in the stopping set. None: 1.
-    centered : bool, default=True
+    centred : bool, default=True
         Centre the gradient.
     schedule : {"linear", "cosine", "plateau", "constant"}, default="linear"
         How the learning rate falls in `fit`; `partial_fit` has a constant one.
@@ -59,13 +59,13 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Of sgd.
     l1, l2 : float, default=0
         Weight decay.
-    clip : float, default=0
-        Largest norm of a gradient; 0: no limit.
+    clip : float, default=None
+        Largest norm of a gradient; None: no limit.
     init : {"data", "paper"}, default="data"
         How the model begins.
-    eval_every : int, default=None
-        Epochs between two evaluations of the likelihood for `history_`; 0: as often as 5 % of the time allows. None: none,
-        unless `verbose`.
+    eval_every : int, "auto" or "never", default=None
+        Epochs between two evaluations of the likelihood for `history_`; ``"auto"``: as often as 5 % of the time allows.
+        None: ``"auto"`` if `verbose`, else ``"never"``.
     score_method : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
         What `score` and `score_samples` compute.
     input_range : {"warn", "error"}, default="warn"
@@ -109,15 +109,15 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         n_chains: int | None = None,
         unfinished: str | None = None,
         stopping_samples: int | None = None,
-        centered: bool = True,
+        centred: bool = True,
         schedule: str = "linear",
         optimizer: str = "sgd",
         momentum: float | None = None,
         l1: float = 0.0,
         l2: float = 0.0,
-        clip: float = 0.0,
+        clip: float | None = None,
         init: str = "data",
-        eval_every: int | None = None,
+        eval_every: int | str | None = None,
         score_method: str = "pseudo-likelihood",
         input_range: str = "warn",
         n_jobs: int | None = None,
@@ -133,7 +133,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.n_chains = n_chains
         self.unfinished = unfinished
         self.stopping_samples = stopping_samples
-        self.centered = centered
+        self.centred = centred
         self.schedule = schedule
         self.optimizer = optimizer
         self.momentum = momentum
@@ -160,10 +160,11 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self
         """
         rows = self._rows(self._validated(X, reset=True))
-        watch = self.eval_every is not None or bool(self.verbose)
-        settings = self._settings() | {"epochs": self._whole("n_iter"), "eval-every": self.eval_every or 0}
+        default = "auto" if self.verbose else "never"
+        eval_every = default if self.eval_every is None else self.eval_every
+        settings = self._settings() | plain(epochs=self._whole("n_iter"), eval_every=eval_every)
         on_epoch = self._print if self.verbose else None
-        done = _mclv.train(settings, rows, None, None, watch, False, (on_epoch, None), threads(self.n_jobs))
+        done = _mclv.train(settings, rows, None, None, False, (on_epoch, None), threads(self.n_jobs))
         interrupted = isinstance(done["raised"], KeyboardInterrupt)
         result = finished(done)
         self._keep(result.model, settings["seed"], result.history)
@@ -210,16 +211,16 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             self.random_state_ = np.random.RandomState(seed % 2**32)
 
     def _settings(self) -> dict[str, Any]:
-        lvs = self.gradient == "lvs"
-        return nested(
+        return plain(
             n_hidden=self._whole("n_components"),
             learning_rate=self.learning_rate,
             batch_size=self._whole("batch_size"),
             gradient=self.gradient,
             k=None if self.gradient == "exact" else self.k,
+            n_chains=self.n_chains,
             unfinished=self.unfinished,
             samples_per_row=self.stopping_samples,
-            centered=self.centered,
+            centred=self.centred,
             schedule=self.schedule,
             optimizer=self.optimizer,
             momentum=self.momentum,
@@ -228,7 +229,6 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             clip=self.clip,
             init=self.init,
             seed=seed_of(self.random_state),
-            **{"n_tours" if lvs else "n_chains": self.n_chains},
         )
 
     def _whole(self, name: str) -> int:

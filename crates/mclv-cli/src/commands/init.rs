@@ -13,14 +13,14 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv init digits --hidden 16 -o digits.safetensors
-  mclv init mnist --hidden 25 --init paper --seed 3 -o start.safetensors")]
+  mclv init digits --n-hidden 16 -o digits.safetensors
+  mclv init mnist --n-hidden 25 --init paper --seed 3 -o start.safetensors")]
 pub(crate) struct InitArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
     /// Number of hidden units
-    #[arg(long, default_value_t = 32, value_name = "N")]
-    pub(crate) hidden: usize,
+    #[arg(long, alias = "hidden", default_value_t = 32, value_name = "N")]
+    pub(crate) n_hidden: usize,
     /// `data`: biases and scale from the data; `paper`: as in the paper's code
     #[arg(long, default_value_t = Init::Data, value_name = "HOW")]
     pub(crate) init: Init,
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Res
     check_overwrite(&args.output.path, args.output.force)?;
     let spec = args.data.preparation.spec(&args.data.source, args.split, global);
     let set = data::load(&spec, &Watch::new("fetching", "B"))?;
-    let rbm = args.init.model(&set.rows, args.hidden, global.seed())?;
-    let settings = json!({ "command": "init", "init": args.init, "n_hidden": args.hidden, "data": spec });
+    let rbm = args.init.model(&set.rows, args.n_hidden, global.seed())?;
+    let settings = json!({ "command": "init", "init": args.init, "n_hidden": args.n_hidden, "data": spec });
     let provenance = Provenance {
         settings,
         seed: Some(global.seed()),

@@ -5,9 +5,9 @@ use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
 use clap::{Args, ValueHint};
-use mclv::data::{self, Dataset, Split};
-use mclv::partition::{Guarantee, Method, Question};
-use mclv::{Likelihood, ModelFile, average_log_likelihood, human_seconds};
+use mclv::data::{self, Split};
+use mclv::partition::{Guarantee, Inputs, Method, Plan};
+use mclv::{Likelihood, ModelFile, human_seconds};
 use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
@@ -67,24 +67,27 @@ struct Part {
 pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let model = ModelFile::load(&args.model)?;
     // Read the data before the long work, so that a wrong name costs no time.
-    let load = |&split: &Split| {
-        model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, split, global)
-    };
-    let sets: Vec<Dataset> = args.split.iter().map(load).collect::<anyhow::Result<_>>()?;
+    let sets = model_data::load_parts(
+        (&args.model, &model),
+        args.data.as_deref(),
+        &args.preparation,
+        &args.split,
+        global,
+    )?;
     let stopping_set = logz::stopping_set(&args.work)?;
     // Stopping sets and base models from what the model has learnt, if that is among the data.
     let near = sets.iter().find(|set| set.provenance.split == Split::Train).or(sets.first());
-    let question =
-        Question { rbm: &model.rbm, rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref() };
+    let inputs =
+        Inputs { rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref(), base_bias: None };
     let settings = logz::settings(&args.work, &args.limit, global, TARGET_SE);
-    let log_z = logz::ask(&question, args.method, &settings)?;
+    let log_z = logz::answer(&Plan::new(&model.rbm, args.method, &settings), &inputs)?;
     let mut parts = Vec::new();
     for set in sets {
         let pseudo =
             if args.pseudo { Some(mean(&model.rbm.pseudo_log_likelihood(&set.rows)?)) } else { None };
         parts.push(Part {
             split: set.provenance.split,
-            likelihood: average_log_likelihood(&model.rbm, &set.rows, &log_z)?,
+            likelihood: model.rbm.log_likelihood(&set.rows, &log_z)?,
             guarantee: log_z.guarantee.of_likelihood(),
             pseudo_log_likelihood: pseudo,
             reconstruction_error: model.rbm.reconstruction_error(&set.rows)?,

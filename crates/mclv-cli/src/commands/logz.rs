@@ -9,7 +9,7 @@ use crate::watch::Watch;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
-use mclv::partition::{Effort, Guarantee, LogZ, Method, MethodSettings, Question};
+use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan};
 use mclv::{ModelFile, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
   mclv logz model.safetensors
   mclv logz model.safetensors --method mclv,ais,reverse-ais,bar,exact
   mclv logz big.safetensors --method mclv --target-se 0.01 --json
-  mclv logz big.npz --method ais --data mnist --chains 500 --betas 20000
+  mclv logz big.npz --method ais --data mnist --n-chains 500 --n-betas 20000
   mclv logz big.safetensors --method exact --time-limit 20h
 
 exact        enumeration of 2^n states, n being the size of the smaller layer: 25 units take seconds, 32 a few
@@ -70,27 +70,25 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let model = ModelFile::load(&args.model)?;
     let settings = settings(&args.work, &args.limit, global, TARGET_SE);
     let set = stopping_set(&args.work)?;
-    let data = data(args, &model, global)?;
-    let question =
-        Question { rbm: &model.rbm, rows: data.as_ref().map(|data| &data.rows), stopping_set: set.as_ref() };
-    let estimates: Vec<LogZ> = match args.method.as_slice() {
-        [] => vec![ask(&question, None, &settings)?],
-        methods => {
-            methods.iter().map(|&m| ask(&question, Some(m), &settings)).collect::<anyhow::Result<_>>()?
-        }
+    let methods: Vec<Option<Method>> = match args.method.as_slice() {
+        [] => vec![None],
+        methods => methods.iter().copied().map(Some).collect(),
     };
-    let agreement = view::agreement(&estimates);
+    let plans: Vec<Plan<'_>> =
+        methods.iter().map(|&method| Plan::new(&model.rbm, method, &settings)).collect();
+    let data = data(args, &model, &plans, global)?;
+    let inputs =
+        Inputs { rows: data.as_ref().map(|data| &data.rows), stopping_set: set.as_ref(), base_bias: None };
+    let estimates: Vec<LogZ> =
+        plans.iter().map(|plan| answer(plan, &inputs)).collect::<anyhow::Result<_>>()?;
+    let named: Vec<(String, &LogZ)> = estimates.iter().map(|z| (z.method.to_string(), z)).collect();
+    let agreement = view::agreement(&named);
     if let Some(path) = &args.report {
         let subtitle = format!("{} visible × {} hidden units", model.rbm.n_visible(), model.rbm.n_hidden());
-        let mut blocks = mclv_report::log_z::blocks(&estimates, agreement.as_ref());
+        let mut blocks = mclv_report::log_z::blocks(&named, agreement.as_ref());
         if estimates.len() > 1 {
-            blocks.insert(
-                1,
-                Block::chart(
-                    mclv_report::log_z::figure(&estimates),
-                    "95 % intervals, or ± 1.96 standard errors.",
-                ),
-            );
+            let figure = mclv_report::log_z::figure(&named);
+            blocks.insert(1, Block::chart(figure, "95 % intervals, or ± 1.96 standard errors."));
         }
         let title = format!("log Z of {}", args.model.display());
         report::save(&Page::new(title, subtitle).with(Section::new("log Z", blocks)), path)?;
@@ -123,19 +121,22 @@ pub(crate) fn settings(
     target_se: f64,
 ) -> MethodSettings {
     MethodSettings {
-        effort: match work.tours {
+        effort: match work.n_tours {
             Some(n) => Effort::Tours(n),
             None => Effort::TargetSe(work.target_se.unwrap_or(target_se)),
         },
         samples_per_row: work.samples_per_row,
         visible: work.visible,
-        max_steps: work.max_steps,
-        n_chains: work.chains,
-        n_betas: work.betas,
-        n_ladders: work.ladders,
+        budget: Budget {
+            seconds: limit.time_limit,
+            max_steps: work.max_steps,
+            n_chains: work.n_chains,
+            n_betas: work.n_betas,
+            ..Budget::COMMAND
+        },
+        n_ladders: work.n_ladders,
         ladder_steps: work.ladder_steps,
         exact_samples: work.exact_samples,
-        time_limit: limit.time_limit,
         seed: global.seed(),
     }
 }
@@ -145,28 +146,21 @@ pub(crate) fn stopping_set(work: &WorkArgs) -> anyhow::Result<Option<StoppingSet
     set.transpose().context("--stopping-set")
 }
 
-/// `log Z` by a method, or by the best that can be afforded, with a progress bar.
-pub(crate) fn ask(
-    question: &Question<'_>,
-    method: Option<Method>,
-    settings: &MethodSettings,
-) -> anyhow::Result<LogZ> {
+/// Carry out a plan, with a progress bar.
+pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
+    // A plan with several methods has not decided yet which of them will answer.
+    let method = if let [method] = plan.methods() { Some(*method) } else { None };
     let (what, unit) = match method {
         None => ("log Z", "steps"),
         Some(Method::Exact) => ("enumerating", "states"),
         Some(Method::Mclv) => ("touring", "tours"),
         Some(_) => ("annealing", "steps"),
     };
-    let watch = Watch::new(what, unit);
-    let answer = match method {
-        Some(method) => question.answer(method, settings, &watch),
-        None => question.best(settings, &watch),
-    };
-    let cured = answer.map_err(|e| match e {
+    let cured = plan.run(inputs, &Watch::new(what, unit)).map_err(|e| match e {
         mclv::Error::TooSlow { limit, .. } if limit.is_finite() => {
             anyhow!("{e} with --time-limit TIME (or none)")
         }
-        mclv::Error::Empty { .. } if question.rows.is_none() && method == Some(Method::ReverseAis) => {
+        mclv::Error::Empty { .. } if inputs.rows.is_none() && method == Some(Method::ReverseAis) => {
             anyhow!("{e}: --data DATA, or --exact-samples")
         }
         e => e.into(),
@@ -177,15 +171,16 @@ pub(crate) fn ask(
     }
 }
 
-/// The data, if a method has a use for them and the model or the user names some.
-fn data(args: &LogzArgs, model: &ModelFile, global: &Global) -> anyhow::Result<Option<Dataset>> {
-    let exact_first = args.method.is_empty()
-        && mclv::partition::nominal_seconds(model.rbm.n_visible(), model.rbm.n_hidden())
-            <= args.limit.time_limit;
-    let useful =
-        if args.method.is_empty() { !exact_first } else { args.method.iter().any(|m| m.uses_data()) };
-    let named = args.data.is_some() || model.provenance.settings.get("data").is_some();
-    if args.data.is_none() && !(useful && named) {
+/// The data, if a plan has a use for them and the model or the user names some.
+fn data(
+    args: &LogzArgs,
+    model: &ModelFile,
+    plans: &[Plan<'_>],
+    global: &Global,
+) -> anyhow::Result<Option<Dataset>> {
+    let is_useful = plans.iter().any(Plan::needs_data);
+    let is_named = args.data.is_some() || model.provenance.settings.get("data").is_some();
+    if args.data.is_none() && !(is_useful && is_named) {
         return Ok(None);
     }
     let loaded =
@@ -193,18 +188,30 @@ fn data(args: &LogzArgs, model: &ModelFile, global: &Global) -> anyhow::Result<O
     loaded.map(Some)
 }
 
-/// Everything, with the guarantee in words.
+/// The estimate with its guarantee in words.
 pub(crate) fn to_json(log_z: &LogZ) -> Value {
-    let mut value = json!(log_z);
+    let mut value = with_texts(log_z);
     value["guarantee_of_z"] = log_z.guarantee.of_z().into();
     value["guarantee_of_log_z"] = log_z.guarantee.of_log_z().into();
+    value
+}
+
+/// The estimate, each note with its text for people who read the JSON.
+pub(crate) fn with_texts(log_z: &LogZ) -> Value {
+    let mut value = json!(log_z);
+    let notes = value.get_mut("notes").and_then(Value::as_array_mut).into_iter().flatten();
+    for (json, note) in notes.zip(&log_z.notes) {
+        if let Some(object) = json.as_object_mut() {
+            object.insert("text".into(), note.to_string().into());
+        }
+    }
     value
 }
 
 fn row(log_z: &LogZ) -> Vec<String> {
     let exact = log_z.guarantee == Guarantee::Exact;
     vec![
-        log_z.method.clone(),
+        log_z.method.to_string(),
         format!("{:.*}", if exact { 6 } else { 4 }, log_z.value),
         if exact { "0".into() } else { format!("{:.4}", log_z.std_err) },
         match log_z.interval {

@@ -10,45 +10,67 @@ use std::path::Path;
 
 /// The data asked for, else what the model was made from, prepared as it was then. They fit the model.
 pub(crate) fn load(
-    (path, model): (&Path, &ModelFile),
+    model: (&Path, &ModelFile),
     source: Option<&str>,
     preparation: &Preparation,
     split: Split,
     global: &Global,
 ) -> anyhow::Result<Dataset> {
+    Ok(load_parts(model, source, preparation, &[split], global)?.remove(0))
+}
+
+/// [`load`] of several parts, of which there is at least one. Each file is read once.
+pub(crate) fn load_parts(
+    (path, model): (&Path, &ModelFile),
+    source: Option<&str>,
+    preparation: &Preparation,
+    splits: &[Split],
+    global: &Global,
+) -> anyhow::Result<Vec<Dataset>> {
     let recorded: Option<DataSpec> =
         model.provenance.settings.get("data").and_then(|spec| serde_json::from_value(spec.clone()).ok());
     let mut spec = match (source, recorded) {
-        (Some(source), _) => preparation.spec(source, split, global),
+        (Some(source), _) => preparation.spec(source, splits[0], global),
         (None, Some(recorded)) => recorded,
         (None, None) => {
             anyhow::bail!("{} does not say what it was made from; name --data", path.display())
         }
     };
-    spec.split = split;
     spec.binarize = preparation.binarize.unwrap_or(spec.binarize);
     spec.label_column = preparation.label_column.clone().or(spec.label_column);
-    let set = data::load(&spec, &Watch::new("fetching", "B")).with_context(|| match source {
+    let what = |split: Split| match source {
         Some(data) => format!("{split} rows of {data}"),
         None => {
             format!("{split} rows of {}, what the model was made from (--data names others)", spec.source)
         }
-    })?;
-    if let (None, Some(then)) = (source, &model.provenance.data)
-        && then.split == split
-        && then.sha256 != set.provenance.sha256
-    {
-        tracing::warn!("{} is not what this model was made from: its SHA-256 has changed", spec.source);
+    };
+    let watch = Watch::new("fetching", "B");
+    let mut data = data::open(&spec, &watch).with_context(|| what(splits[0]))?;
+    let check = |split: Split, part: mclv::Result<Dataset>| {
+        let set = part.with_context(|| what(split))?;
+        if let (None, Some(then)) = (source, &model.provenance.data)
+            && then.split == split
+            && then.sha256 != set.provenance.sha256
+        {
+            tracing::warn!("{} is not what this model was made from: its SHA-256 has changed", spec.source);
+        }
+        anyhow::ensure!(
+            set.n_columns() == model.rbm.n_visible(),
+            "{} has {} columns, but {} has {} visible units; use data or a model that fits the other",
+            set.name,
+            set.n_columns(),
+            path.display(),
+            model.rbm.n_visible()
+        );
+        Ok(set)
+    };
+    let (&last, others) = splits.split_last().expect("at least one part");
+    let mut sets = Vec::new();
+    for &split in others {
+        sets.push(check(split, data.part(split, spec.binarize))?);
     }
-    anyhow::ensure!(
-        set.n_columns() == model.rbm.n_visible(),
-        "{} has {} columns, but {} has {} visible units; use data or a model that fits the other",
-        set.name,
-        set.n_columns(),
-        path.display(),
-        model.rbm.n_visible()
-    );
-    Ok(set)
+    sets.push(check(last, data.into_part(last, spec.binarize))?);
+    Ok(sets)
 }
 
 /// The shape asked for, else that of the data, else that of what the model was made from.

@@ -1,13 +1,12 @@
 //! `mclv reproduce`: the paper's experiments, and better ones.
 
 use crate::cli::Global;
-use crate::flags::named;
 use crate::output::{Output, table};
 use crate::watch::Watch;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueHint};
-use mclv::gradient::Starts;
 use mclv::progress::Progress;
+use mclv::settings::Starts;
 use mclv::{human_seconds, team, write_atomically};
 use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
@@ -41,7 +40,7 @@ pub(crate) struct ReproduceArgs {
     #[arg(long, default_value = "mnist", value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: String,
     /// Starts of tours in training: `weighted`, or `fresh` as in the paper, which takes several times as long
-    #[arg(long, value_parser = named::<Starts>, default_value = "weighted", value_name = "HOW")]
+    #[arg(long, value_parser = parse_starts, default_value = "weighted", value_name = "HOW")]
     pub(crate) starts: Starts,
     /// Folder for results
     #[arg(short, long, default_value = "reproduction", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
@@ -55,6 +54,14 @@ pub(crate) struct ReproduceArgs {
     /// With --render: write nothing, fail if something is not up to date
     #[arg(long, requires = "render")]
     pub(crate) check: bool,
+}
+
+/// Starts of tours that are not carried on.
+fn parse_starts(text: &str) -> Result<Starts, String> {
+    match text.parse() {
+        Ok(starts @ (Starts::Weighted | Starts::Fresh)) => Ok(starts),
+        _ => Err("choose weighted or fresh".into()),
+    }
 }
 
 /// Seeds of a quick run, if not said.
@@ -116,7 +123,7 @@ fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seed
     if global.seed() != 0 {
         command.push_str(&format!(" --seed {}", global.seed()));
     }
-    if args.starts != mclv::gradient::Starts::Weighted {
+    if args.starts != Starts::Weighted {
         command.push_str(" --starts fresh");
     }
     command
@@ -228,6 +235,10 @@ impl Progress for Live {
 
     fn cancelled(&self) -> bool {
         self.0.cancelled()
+    }
+
+    fn may_fetch(&self, how: &str) -> bool {
+        self.0.may_fetch(how)
     }
 }
 

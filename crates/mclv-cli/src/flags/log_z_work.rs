@@ -1,8 +1,8 @@
 //! Flags that limit the work spent on log Z.
 
-use super::{named, parse_duration};
+use super::parse_duration;
 use clap::{Args, ValueHint};
-use mclv::gradient::VisibleChain;
+use mclv::chain::VisibleChain;
 use std::path::PathBuf;
 
 /// How much work estimates of log Z may be.
@@ -10,12 +10,12 @@ use std::path::PathBuf;
 #[command(next_help_heading = "Estimates of log Z")]
 pub(crate) struct WorkArgs {
     /// Standard error of log Z that a pilot chooses the number of tours for [default: 0.01; for likelihoods 0.05]
-    #[arg(long, value_name = "NATS", conflicts_with = "tours")]
+    #[arg(long, value_name = "NATS", conflicts_with = "n_tours")]
     pub(crate) target_se: Option<f64>,
     /// Number of tours, instead of a target error
-    #[arg(long, value_name = "N")]
-    pub(crate) tours: Option<usize>,
-    /// Hidden states per row in the stopping set [default: as pilots choose; with --tours 1]
+    #[arg(long, alias = "tours", value_name = "N")]
+    pub(crate) n_tours: Option<usize>,
+    /// Hidden states per row in the stopping set [default: as pilots choose; with --n-tours 1]
     #[arg(long, value_name = "M")]
     pub(crate) samples_per_row: Option<usize>,
     /// A stopping set from a file, instead of one from data
@@ -25,17 +25,17 @@ pub(crate) struct WorkArgs {
     #[arg(long, value_name = "N")]
     pub(crate) max_steps: Option<u64>,
     /// Visible layer of tours: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code; no guarantee)
-    #[arg(long, value_parser = named::<VisibleChain>, value_name = "HOW", default_value = "sampled")]
+    #[arg(long, value_name = "HOW", default_value_t = VisibleChain::Sampled)]
     pub(crate) visible: VisibleChain,
-    /// Chains of ais and reverse-ais (bar: see --ladders)
-    #[arg(long, value_name = "N", default_value_t = 128)]
-    pub(crate) chains: usize,
+    /// Chains of ais and reverse-ais (bar: see --n-ladders)
+    #[arg(long, alias = "chains", value_name = "N", default_value_t = 128)]
+    pub(crate) n_chains: usize,
     /// Temperatures of ais and reverse-ais (bar finds its own by a pilot)
-    #[arg(long, value_name = "N", default_value_t = 10_000)]
-    pub(crate) betas: usize,
+    #[arg(long, alias = "betas", value_name = "N", default_value_t = 10_000)]
+    pub(crate) n_betas: usize,
     /// Ladders of tempered chains of bar
-    #[arg(long, value_name = "N", default_value_t = 8)]
-    pub(crate) ladders: usize,
+    #[arg(long, alias = "ladders", value_name = "N", default_value_t = 8)]
+    pub(crate) n_ladders: usize,
     /// Steps of each ladder that count; a quarter as many go before them
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub(crate) ladder_steps: usize,

@@ -3,11 +3,9 @@
 mod data_preparation;
 mod duration;
 mod log_z_work;
-mod named;
 mod picture_shape;
 
 pub(crate) use data_preparation::{DataArgs, Preparation};
 pub(crate) use duration::parse_duration;
 pub(crate) use log_z_work::{TimeLimit, WorkArgs};
-pub(crate) use named::named;
 pub(crate) use picture_shape::PictureShape;

@@ -15,14 +15,16 @@ use mclv_report::run::single_run;
 
 /// The page of a run.
 pub(crate) fn page(run: &RunRecord, view: &View) -> Page {
-    let mut estimates: Vec<LogZ> = run.last_evaluated().and_then(|m| m.log_z.clone()).into_iter().collect();
+    let of_training = run.last_evaluated().and_then(|m| m.log_z.as_ref());
+    let mut estimates: Vec<(String, &LogZ)> =
+        of_training.map(|z| (z.method.to_string(), z)).into_iter().collect();
     if let Some(z) = &view.log_z {
-        estimates.push(LogZ { method: format!("{} (tours of this report)", z.method), ..z.clone() });
+        estimates.push((format!("{} (tours of this report)", z.method), z));
     }
     single_run(run, &view.shown, &estimates, agreement(&estimates).as_ref())
 }
 
 /// Whether the estimates agree; `None` if there are not several.
-pub(crate) fn agreement(estimates: &[LogZ]) -> Option<Agreement> {
-    (estimates.len() > 1).then(|| Agreement::new(estimates))
+pub(crate) fn agreement(estimates: &[(String, &LogZ)]) -> Option<Agreement> {
+    (estimates.len() > 1).then(|| Agreement::of_named(estimates))
 }

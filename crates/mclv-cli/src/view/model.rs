@@ -133,7 +133,7 @@ impl<'a> Model<'a> {
     }
 
     fn seed(&self) -> u64 {
-        self.run.input.as_ref().map_or(0, |i| i.train.seed)
+        self.run.settings.as_ref().map_or(0, |settings| settings.seed)
     }
 
     /// The weights of each hidden unit; those of the largest norm if there are many.

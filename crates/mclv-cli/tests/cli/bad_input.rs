@@ -250,7 +250,7 @@ fn an_enumeration_that_would_take_ages_is_refused_with_an_estimate() {
 fn absurd_sizes_are_refused() {
     let sandbox = Sandbox::new();
     for (n, words) in [("0", "hidden layer is empty"), ("100000000000000000", "2^32 weights")] {
-        sandbox.refuses(&["init", "digits", "--hidden", n, "-o", "m.safetensors"], &[words]);
+        sandbox.refuses(&["init", "digits", "--n-hidden", n, "-o", "m.safetensors"], &[words]);
     }
 }
 
@@ -268,7 +268,7 @@ fn wrong_usage_is_code_2_with_what_is_allowed() {
     sandbox
         .refuses_usage(&["logz", "m.safetensors", "--time-limit", "soon"], &["90s, 30min, 2h, 3d or none"]);
     sandbox.refuses_usage(&["logz", "m.safetensors", "--threads", "0"], &["--threads", "1..=1024"]);
-    sandbox.refuses_usage(&["init", "digits", "--init", "best"], &["choose `data` or `paper`"]);
+    sandbox.refuses_usage(&["init", "digits", "--init", "best"], &["[possible values: data, paper]"]);
     sandbox.refuses_usage(&["data", "show", "digits", "--split", "dev"], &["train, validation, test or all"]);
     sandbox.refuses_usage(&["data", "show", "digits", "--binarize", "threshold=2"], &["not above 1"]);
 }
@@ -279,7 +279,7 @@ fn errors_are_json_if_results_would_be() {
     for args in [
         &["inspect", "absent.safetensors"][..],
         &["data", "show", "digist"],
-        &["init", "digits", "--hidden", "0"],
+        &["init", "digits", "--n-hidden", "0"],
     ] {
         let outcome = sandbox.run(&[args, &["--json"]].concat());
         assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));

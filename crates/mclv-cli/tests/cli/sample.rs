@@ -212,8 +212,8 @@ fn what_cannot_be_sampled_is_refused() {
     refuses(&["-o", "s"], &["unknown file type"]);
     refuses(&["-o", "taken.png"], &["taken.png is already there", "--force"]);
     refuses(&["-o", "absent/s.npy"], &["cannot write absent/s.npy", "check the path"]);
-    refuses(&["-n", "0", "-o", "s.npy"], &["n-samples = 0 is not allowed", "at least 1"]);
-    sandbox.refuses(&["sample", "m.safetensors", "--burn-in", "0"], &["burn-in = 0 is not allowed"]);
+    refuses(&["-n", "0", "-o", "s.npy"], &["--n-samples 0 is not allowed", "at least 1"]);
+    sandbox.refuses(&["sample", "m.safetensors", "--burn-in", "0"], &["--burn-in 0 is not allowed"]);
     refuses(&["--start", "narrow.npy"], &["--start", "narrow.npy has 4 columns", "64 visible units"]);
     refuses(&["--shape", "8x9"], &["--shape", "picture of 8 × 9", "expected 64, got 72"]);
     let bare = ["sample", "bare.npy"];

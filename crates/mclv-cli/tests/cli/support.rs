@@ -39,7 +39,7 @@ impl Sandbox {
 
     /// Put a model of the digits there.
     pub(crate) fn with_model(self, name: &str, n_hidden: usize) -> Self {
-        self.succeeds(&["init", "digits", "--hidden", &n_hidden.to_string(), "-o", name]);
+        self.succeeds(&["init", "digits", "--n-hidden", &n_hidden.to_string(), "-o", name]);
         self
     }
 

@@ -4,7 +4,7 @@ use crate::support::{Sandbox, keys, npy, without_times};
 use serde_json::{Value, json};
 
 fn tours<'a>(args: &[&'a str]) -> Vec<&'a str> {
-    [&["tours", "m.safetensors", "--tours", "2000"], args].concat()
+    [&["tours", "m.safetensors", "--n-tours", "2000"], args].concat()
 }
 
 fn number(value: &Value) -> f64 {
@@ -92,7 +92,7 @@ fn log_z_is_that_of_enumeration() {
 #[test]
 fn small_models_are_solved_beside() {
     let sandbox = Sandbox::new();
-    sandbox.succeeds(&["init", "bars-and-stripes:3", "--hidden", "6", "-o", "m.safetensors"]);
+    sandbox.succeeds(&["init", "bars-and-stripes:3", "--n-hidden", "6", "-o", "m.safetensors"]);
     let set = &sandbox.json(&tours(&[]))["sets"][0];
     let (mean, exact) = (&set["mean_length"], &set["exact"]);
     let off = number(&mean["value"]) - number(&exact["mean_length"]);
@@ -237,7 +237,7 @@ fn what_makes_no_sense_is_refused() {
     for (flag, value, word) in [
         ("--samples-per-row", "0", "1..=65535"),
         ("--samples-per-row", "1,,4", "--samples-per-row"),
-        ("--tours", "1", "2.."),
+        ("--n-tours", "1", "2.."),
         ("--starts", "nowhere", "pi, rows"),
         ("--visible", "none", "mean-field"),
         ("--max-length", "0", "1.."),

@@ -38,7 +38,7 @@ fn threads_instruction_sets_and_repetition_do_not_change_the_model() {
                 "digits",
                 "--epochs",
                 "2",
-                "--hidden",
+                "--n-hidden",
                 "6",
                 "--seed",
                 "5",
@@ -70,7 +70,7 @@ fn a_config_file_gives_the_run_again() {
         "ising",
         "--epochs",
         "2",
-        "--hidden",
+        "--n-hidden",
         "4",
         "--gradient",
         "lvs",
@@ -98,20 +98,61 @@ fn the_default_preset_suits_the_size_and_flags_change_it() {
         std::fs::remove_dir_all(sandbox.path("run")).unwrap();
         config
     };
-    let small = run(&["--hidden", "12"]);
-    let gradient = &small["gradient"];
-    assert_eq!((&gradient["estimator"], &gradient["unfinished"]), (&"lvs".into(), &"carry".into()));
-    assert_eq!((&gradient["k"], &small["learning-rate"]), (&3.into(), &0.6.into()));
-    let fraction = gradient["row-fraction"].as_f64().unwrap();
+    let small = run(&["--n-hidden", "12"]);
+    assert_eq!((&small["gradient"], &small["unfinished"]), (&"lvs".into(), &"carry".into()));
+    assert_eq!((&small["k"], &small["learning-rate"]), (&3.into(), &0.6.into()));
+    let fraction = small["row-fraction"].as_f64().unwrap();
     assert!(fraction > 0.03 && fraction < 1.0, "at least 1,000 rows of some more: {fraction}");
-    let more = run(&["--hidden", "12", "--k", "5", "--chains", "50", "--lr", "0.2"]);
-    assert_eq!((&more["gradient"]["k"], &more["gradient"]["n-tours"]), (&5.into(), &50.into()));
-    assert_eq!(more["learning-rate"], 0.2);
-    let large = run(&["--hidden", "65"]);
-    assert_eq!((&large["gradient"]["estimator"], &large["learning-rate"]), (&"pcd".into(), &0.4.into()));
-    let named = run(&["--hidden", "12", "--gradient", "lvs"]);
-    assert_eq!((&named["gradient"]["k"], &named["gradient"]["row-fraction"]), (&1.into(), &1.0.into()));
-    assert_eq!(named["learning-rate"], 0.4);
+    let more = run(&["--n-hidden", "12", "--k", "5", "--n-chains", "50", "--learning-rate", "0.2"]);
+    assert_eq!((&more["k"], &more["n-chains"], &more["learning-rate"]), (&5.into(), &50.into(), &0.2.into()));
+    let large = run(&["--n-hidden", "65"]);
+    assert_eq!((&large["gradient"], &large["learning-rate"]), (&"pcd".into(), &0.4.into()));
+    // To name the default changes nothing.
+    assert_eq!(run(&["--n-hidden", "12", "--gradient", "lvs"]), small);
+    assert_eq!(run(&["--n-hidden", "65", "--gradient", "pcd"]), large);
+    // The spellings of version 0.1 still work.
+    let old = run(&["--hidden", "12", "--k", "5", "--chains", "50", "--lr", "0.2", "--no-centring"]);
+    let mut expected = more.clone();
+    expected["centred"] = false.into();
+    assert_eq!(old, expected);
+    assert_eq!(run(&["--hidden", "12", "--k", "5", "--tours", "50", "--lr", "0.2"]), more);
+}
+
+#[test]
+fn flags_override_a_config_file_booleans_too() {
+    let sandbox = Sandbox::new();
+    let run = |flags: &[&str], out: &str| {
+        let args = ["train", "--epochs", "1", "--eval-every", "never", "--no-report", "-o", out];
+        sandbox.json(&[&args, flags].concat())["config"]["train"].clone()
+    };
+    let base = [
+        "digits",
+        "--n-hidden",
+        "6",
+        "--centred=false",
+        "--drop-last",
+        "--clip",
+        "2",
+        "--unfinished",
+        "keep",
+    ];
+    let first = run(&base, "a");
+    assert_eq!(
+        (&first["centred"], &first["drop-last"], &first["clip"]),
+        (&false.into(), &true.into(), &2.0.into())
+    );
+    let config = ["--config", "a/config.toml"];
+    let back = run(&[&config[..], &["--centred", "--drop-last=false", "--clip", "off"]].concat(), "b");
+    assert_eq!(
+        (&back["centred"], &back["drop-last"], &back["clip"]),
+        (&true.into(), &false.into(), &"off".into())
+    );
+    assert_eq!(back["unfinished"], "keep");
+    // What belongs to tours goes with them.
+    let pcd = run(&[&config[..], &["--gradient", "pcd"]].concat(), "c");
+    assert_eq!((&pcd["k"], &pcd["unfinished"], &pcd["clip"]), (&3.into(), &Value::Null, &2.0.into()));
+    let adam = run(&[&config[..], &["--optimizer", "adam"]].concat(), "d");
+    assert_eq!(adam["learning-rate"], 0.01);
 }
 
 #[test]
@@ -127,7 +168,7 @@ fn the_papers_preset_is_the_papers_protocol() {
             gradient,
             "--epochs",
             "16",
-            "--hidden",
+            "--n-hidden",
             "4",
             "-o",
             gradient,
@@ -139,28 +180,27 @@ fn the_papers_preset_is_the_papers_protocol() {
         (&lvs["warm-up-epochs"], &lvs["schedule"], &lvs["centred"]),
         (&15.into(), &"plateau".into(), &false.into())
     );
-    let gradient = &lvs["gradient"];
     for (key, value) in
         [("visible", "mean-field"), ("unfinished", "drop"), ("starts", "fresh"), ("statistics", "sampled")]
     {
-        assert_eq!(gradient[key], value, "{gradient}");
+        assert_eq!(lvs[key], value, "{lvs}");
     }
     assert_eq!(
-        (&gradient["n-tours"], &lvs["init"], &lvs["drop-last"]),
+        (&lvs["n-chains"], &lvs["init"], &lvs["drop-last"]),
         (&128.into(), &"paper".into(), &true.into())
     );
-    assert_eq!(run("pcd")["gradient"]["n_chains"], 128);
+    assert_eq!(run("pcd")["n-chains"], 128);
     assert_eq!(run("cd")["warm-up-epochs"], 0);
     // Flags have the last word.
     let args = ["--preset", "paper", "--gradient", "lvs", "--unfinished", "keep", "--visible", "sampled"];
-    let rest = ["--epochs", "2", "--warm-up-epochs", "1", "--hidden", "4", "-o", "changed"];
+    let rest = ["--epochs", "2", "--warm-up-epochs", "1", "--n-hidden", "4", "-o", "changed"];
     let changed = &sandbox.json(&[&["train", "digits"], &args[..], &rest].concat())["config"]["train"];
-    assert_eq!(changed["gradient"]["unfinished"], "keep");
-    assert_eq!(changed["gradient"]["visible"], "sampled");
+    assert_eq!(changed["unfinished"], "keep");
+    assert_eq!(changed["visible"], "sampled");
     assert_eq!(changed["schedule"], "plateau");
     sandbox.refuses(
         &["train", "digits", "--preset", "paper", "--gradient", "lvs", "--epochs", "10"],
-        &["warm-up-epochs = 15", "never used"],
+        &["--warm-up-epochs 15", "never used"],
     );
 }
 
@@ -176,18 +216,23 @@ fn bad_settings_are_refused_with_the_flag_and_the_cure() {
     sandbox.refuses(&["train", "--config", "broken.toml"], &["broken.toml"]);
     sandbox.refuses(&["train", "--config", "missing.toml"], &["missing.toml"]);
     sandbox.refuses(
-        &["train", "digits", "--gradient", "cd", "--chains", "5"],
-        &["--chains does not go with --gradient cd"],
+        &["train", "digits", "--gradient", "cd", "--n-chains", "5"],
+        &["--n-chains does not go with --gradient cd"],
     );
     sandbox.refuses(&["train", "digits", "--gradient", "pcd", "--k", "dynamic"], &["--gradient lvs"]);
     sandbox
         .refuses(&["train", "digits", "--gradient", "lvs", "--starts", "weighted"], &["carry", "metropolis"]);
-    sandbox.refuses(&["train", "digits", "--lr", "0"], &["learning-rate", "positive"]);
+    sandbox.refuses(&["train", "digits", "--learning-rate", "0"], &["--learning-rate 0", "positive"]);
+    sandbox.refuses(&["train", "digits", "--epochs", "0"], &["--epochs 0", "`auto`"]);
     sandbox.refuses(&["train", "digits", "--redraw-bits"], &["--binarize bernoulli"]);
     sandbox.refuses(&["train", "digits", "--optimizer", "adam", "--momentum", "0.9"], &["--momentum"]);
     sandbox.refuses(&["train", "minst"], &["did you mean \"mnist\""]);
     sandbox.refuses(&["train", "--resume", "nowhere"], &["nowhere"]);
     sandbox.refuses_usage(&["train", "--resume", "run", "--epochs", "9"], &["--resume", "--epochs"]);
+    sandbox.refuses_usage(&["train", "--resume", "run", "--preset", "default"], &["--resume", "--preset"]);
+    sandbox.refuses_usage(&["train", "--resume", "run", "--no-centring"], &["--resume", "--no-centring"]);
+    sandbox.refuses_usage(&["train", "digits", "--epochs", "many"], &["--epochs", "a number, or `auto`"]);
+    sandbox.refuses_usage(&["train", "digits", "--optimizer", "adm"], &["--optimizer", "adam"]);
     sandbox.refuses_usage(&["train", "--preset", "paper", "--config", "c.toml"], &["--preset", "--config"]);
     sandbox.refuses_usage(&["train", "digits", "--schedule", "steep"], &["schedule", "plateau"]);
     sandbox.refuses_usage(&["train", "digits", "--k", "none"], &["dynamic"]);
@@ -196,7 +241,7 @@ fn bad_settings_are_refused_with_the_flag_and_the_cure() {
 #[test]
 fn divergence_fails_with_advice_and_keeps_the_last_good_model() {
     let sandbox = Sandbox::new();
-    let outcome = sandbox.run(&["train", "digits", "--lr", "1e30", "--epochs", "3", "-o", "run"]);
+    let outcome = sandbox.run(&["train", "digits", "--learning-rate", "1e30", "--epochs", "3", "-o", "run"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (Some(1), ""));
     assert!(
         outcome.stderr.contains("diverged in epoch 1") && outcome.stderr.contains("smaller learning rate"),
@@ -230,7 +275,7 @@ fn interrupted_and_killed_runs_go_on_to_the_same_model() {
         [
             "train",
             "digits",
-            "--hidden",
+            "--n-hidden",
             "6",
             "--epochs",
             "1500",
@@ -277,7 +322,7 @@ fn weights_change_the_model_and_bad_ones_are_refused_with_their_place_and_the_cu
         .with_file("short.csv", "1\n2\n")
         .with_file("none.csv", "0\n0\n");
     let train = |out: &str, more: &[&str]| {
-        let args = ["train", "bars-and-stripes:4", "--hidden", "3", "--epochs", "5", "-o", out];
+        let args = ["train", "bars-and-stripes:4", "--n-hidden", "3", "--epochs", "5", "-o", out];
         sandbox.json(&[&args[..], more].concat())["metrics"]["train_log_likelihood"].as_f64().unwrap()
     };
     let plain = train("plain", &[]);

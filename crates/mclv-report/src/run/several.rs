@@ -83,7 +83,7 @@ fn table_of_runs(runs: &[RunRecord]) -> Table {
     let row = |run: &RunRecord| {
         let last = run.metrics.last();
         let evaluated = run.last_evaluated();
-        let settings = run.input.as_ref().map(|i| &i.train);
+        let settings = run.settings.as_ref();
         vec![
             Cell::text(&run.name),
             Cell::text(estimator(run)),

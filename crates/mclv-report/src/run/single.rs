@@ -10,6 +10,7 @@ use crate::pictures::{self, Reconstructions, Shape};
 use crate::tours::{self, Toured};
 use mclv::human_seconds;
 use mclv::partition::{Agreement, Guarantee, LogZ};
+use mclv::settings::Spelling;
 use mclv::tour::Extremes;
 use mclv::train::{Metrics, RunRecord, WarningHistory};
 
@@ -50,7 +51,7 @@ pub struct ModelTours {
 pub fn single_run(
     run: &RunRecord,
     view: &ModelView,
-    estimates: &[LogZ],
+    estimates: &[(String, &LogZ)],
     agreement: Option<&Agreement>,
 ) -> Page {
     let source = run.input.as_ref().map_or("unknown data".into(), |i| i.data.source.clone());
@@ -128,15 +129,14 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
     if let Some(rbm) = run.rbm() {
         add("model", format!("{} visible × {} hidden units", rbm.n_visible(), rbm.n_hidden()));
     }
-    if let Some(input) = &run.input {
-        let t = &input.train;
+    if let Some(t) = &run.settings {
         add("estimator", estimator(run));
         let centred = if t.centred { ", centred" } else { "" };
         add("optimisation", format!("rate {}, {} rows per update{centred}", t.learning_rate, t.batch_size));
         add("seed", t.seed.to_string());
     }
     if let Some(last) = run.metrics.last() {
-        let of = run.input.as_ref().map_or(String::new(), |i| format!(" of {}", i.train.epochs));
+        let of = run.settings.as_ref().map_or(String::new(), |t| format!(" of {}", t.epochs));
         add("epochs", format!("{}{of}", last.epoch));
         add("time", human_seconds(last.seconds));
     }
@@ -182,7 +182,7 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
             format!("After {n_epochs} epochs from {first_epoch} to {last_epoch}; the last time")
         };
         let level = if *is_over { Level::Note } else { Level::Warning };
-        verdicts.push(Verdict::new(level, format!("{when}: {latest}")));
+        verdicts.push(Verdict::new(level, format!("{when}: {}", latest.in_words(Spelling::Flags))));
     }
     if warnings.is_empty() && !run.metrics.is_empty() {
         verdicts.push(Verdict::new(

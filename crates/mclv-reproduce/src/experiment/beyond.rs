@@ -1,16 +1,15 @@
 //! Beyond the paper: every method with the true chain and its best learning rate, by epochs and by time.
 
 use super::{Parts, column, is_enumerable, likelihood, likelihoods_of};
-use crate::options::Options;
+use crate::options::{Options, decided};
 use crate::report::{Axis, Cell, Curve, Plot, Table};
 use crate::store::Store;
-use crate::task::{AscentOf, Task, TimingOf};
+use crate::task::{AscentOf, ModelOf, Task, TimingOf};
 use crate::work::{Likelihoods, Timed};
 use mclv::Result;
-use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use mclv::partition::Guarantee;
+use mclv::settings::{EstimatorName, Settings, TourLength, Unfinished};
 use mclv::statistics::{Summary, paired_t_test};
-use mclv::train::{RunInput, TrainSettings};
 
 /// Learning rates of the sweep.
 const RATES: [f64; 6] = [0.075, 0.15, 0.3, 0.6, 1.2, 2.4];
@@ -36,19 +35,19 @@ enum Budget {
 struct Way {
     name: &'static str,
     centred: bool,
-    gradient: fn() -> Gradient,
+    gradient: fn() -> Settings,
     /// Epochs that take as long as 100 of LVS-3 with `carry` and 3 % of the rows, by times measured before and compared with those
     /// that this experiment measures; fixed here, because a result must not depend on the clock.
     epochs_by_time: usize,
 }
 
 impl Way {
-    const fn new(name: &'static str, gradient: fn() -> Gradient, epochs_by_time: usize) -> Self {
+    const fn new(name: &'static str, gradient: fn() -> Settings, epochs_by_time: usize) -> Self {
         Self { name, centred: true, gradient, epochs_by_time }
     }
 
     /// Compared by epochs only.
-    const fn not_centred(name: &'static str, gradient: fn() -> Gradient) -> Self {
+    const fn not_centred(name: &'static str, gradient: fn() -> Settings) -> Self {
         Self { centred: false, ..Self::new(name, gradient, 0) }
     }
 }
@@ -75,35 +74,36 @@ const PCD_1: Way = Way::new("PCD-1", || pcd(1), 201);
 /// What others are compared with.
 const PCD_3: Way = Way::new("PCD-3", || pcd(3), 144);
 /// PCD-3 with a perfect negative phase.
-const REFERENCE: Way = Way::new("exact gradient", || Gradient::Exact, 0);
+const REFERENCE: Way = Way::new("exact gradient", || with(EstimatorName::Exact), 0);
 
-fn cd(k: usize) -> Gradient {
-    Gradient::Cd { k, visible: VisibleChain::Sampled }
+fn with(gradient: EstimatorName) -> Settings {
+    Settings { gradient: Some(gradient), ..Settings::default() }
 }
 
-fn pcd(k: usize) -> Gradient {
-    Gradient::Pcd { k, n_chains: 128, visible: VisibleChain::Sampled }
+fn cd(k: u32) -> Settings {
+    Settings { k: Some(k.into()), ..with(EstimatorName::Cd) }
 }
 
-fn lvs(k: u32, unfinished: Unfinished, row_fraction: f64) -> Gradient {
-    let starts = if unfinished == Unfinished::Carry { Starts::Metropolis } else { Starts::Weighted };
-    Gradient::Lvs(Lvs {
-        k: TourLength::Steps(k),
-        n_tours: 128,
-        unfinished,
-        starts,
-        row_fraction,
-        ..Lvs::default()
-    })
+fn pcd(k: u32) -> Settings {
+    Settings { k: Some(k.into()), n_chains: Some(128.into()), ..with(EstimatorName::Pcd) }
+}
+
+fn lvs(k: u32, unfinished: Unfinished, row_fraction: f64) -> Settings {
+    Settings {
+        k: Some(k.into()),
+        n_chains: Some(128.into()),
+        unfinished: Some(unfinished),
+        row_fraction: Some(row_fraction.into()),
+        ..with(EstimatorName::Lvs)
+    }
 }
 
 impl Way {
     /// Gibbs steps for each row of the data in an epoch.
     fn steps(&self) -> usize {
-        match (self.gradient)() {
-            Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => k,
-            Gradient::Lvs(Lvs { k: TourLength::Steps(k), .. }) => k as usize,
-            Gradient::Lvs(_) | Gradient::Exact => unreachable!("no such way is compared"),
+        match (self.gradient)().k {
+            Some(TourLength::Steps(k)) => k as usize,
+            _ => unreachable!("no such way is compared"),
         }
     }
 
@@ -116,27 +116,26 @@ impl Way {
         options.scaled(epochs, 4)
     }
 
-    fn train(&self, n_hidden: usize, learning_rate: f64, seed: u64) -> TrainSettings {
-        TrainSettings {
-            n_hidden,
-            learning_rate,
-            epochs: EPOCHS,
-            centred: self.centred,
-            gradient: (self.gradient)(),
-            seed,
-            ..TrainSettings::default()
+    fn train(&self, n_hidden: usize, learning_rate: f64, seed: u64) -> Settings {
+        Settings {
+            n_hidden: Some(n_hidden),
+            learning_rate: Some(learning_rate),
+            epochs: Some(EPOCHS.into()),
+            centred: Some(self.centred),
+            seed: Some(seed),
+            ..(self.gradient)()
         }
     }
 
-    fn run(&self, n_hidden: usize, rate: f64, seed: u64, budget: Budget, options: &Options) -> RunInput {
-        let epochs = self.epochs(budget, options);
-        options.run(TrainSettings { epochs, ..self.train(n_hidden, rate, seed) })
+    fn run(&self, n_hidden: usize, rate: f64, seed: u64, budget: Budget, options: &Options) -> ModelOf {
+        let epochs = Some(self.epochs(budget, options).into());
+        options.run(&Settings { epochs, ..self.train(n_hidden, rate, seed) })
     }
 
     fn timing(&self, options: &Options) -> Task {
         let train = self.train(size(options), 0.2, options.seeds[0]);
         let (n_before, n_timed) = (options.scaled(10, 1), options.scaled(10, 2));
-        Task::Timing(TimingOf { model: options.run(train), n_rows: 0, n_before, n_timed })
+        Task::Timing(TimingOf { model: options.run(&train), n_rows: 0, n_before, n_timed })
     }
 
     /// The validation likelihood of the first seed with each learning rate.
@@ -173,24 +172,23 @@ fn fewer_seeds(options: &Options) -> &[u64] {
 }
 
 /// The maximum-likelihood reference: all is as with PCD-3, but no chain stands between the model and its gradient.
-fn reference(options: &Options, store: &Store) -> Result<Option<RunInput>> {
+fn reference(options: &Options, store: &Store) -> Result<Option<ModelOf>> {
     let (n_hidden, seed) = (other_sizes(options)[0], options.seeds[0]);
     let rate = PCD_3.best(options, store)?;
     Ok(rate.map(|rate| REFERENCE.run(n_hidden, rate, seed, Budget::Epochs, options)))
 }
 
 /// On from there to the top of the hill: exact gradients of large minibatches, which leave neither bias nor much noise.
-fn ascent(model: &RunInput, options: &Options) -> Task {
-    let then = TrainSettings {
-        n_hidden: model.train.n_hidden,
-        learning_rate: 0.1,
-        epochs: options.scaled(CLIMB, 4),
-        batch_size: 5500,
-        gradient: Gradient::Exact,
-        seed: model.train.seed,
-        ..TrainSettings::default()
+fn ascent(model: &ModelOf, options: &Options) -> Task {
+    let then = Settings {
+        n_hidden: Some(model.train.n_hidden),
+        learning_rate: Some(0.1),
+        epochs: Some(options.scaled(CLIMB, 4).into()),
+        batch_size: Some(5500),
+        seed: Some(model.train.seed),
+        ..with(EstimatorName::Exact)
     };
-    Task::Ascent(Box::new(AscentOf { model: model.clone(), then }))
+    Task::Ascent(Box::new(AscentOf { model: model.clone(), then: decided(&then) }))
 }
 
 pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
@@ -215,7 +213,7 @@ pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
     }
     for n_hidden in other_sizes(options) {
         for line in lines(n_hidden, fewer_seeds(options), Budget::Epochs, options, store)? {
-            let exact = |run: &RunInput| is_enumerable(n_hidden) || run.train.seed == first;
+            let exact = |run: &ModelOf| is_enumerable(n_hidden) || run.train.seed == first;
             tasks.extend(line.runs.iter().map(|run| likelihood(run, exact(run))));
         }
     }
@@ -228,7 +226,7 @@ struct Line {
     way: &'static Way,
     rate: Option<f64>,
     /// One for each seed; none if all rates diverged.
-    runs: Vec<RunInput>,
+    runs: Vec<ModelOf>,
 }
 
 /// The models that climb on by exact gradients: the smaller size, the reference among them.
@@ -284,7 +282,7 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
 /// Likelihoods of a way by seed; none where training diverged.
 type Found = Vec<Option<Likelihoods>>;
 
-fn of_runs(runs: &[RunInput], store: &Store) -> Result<Found> {
+fn of_runs(runs: &[ModelOf], store: &Store) -> Result<Found> {
     runs.iter().map(|run| likelihoods_of(run, store)).collect()
 }
 

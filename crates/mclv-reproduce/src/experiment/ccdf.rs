@@ -4,11 +4,10 @@ use super::{Parts, column};
 use crate::options::Options;
 use crate::report::{Axis, Cell, Curve, Mark, Plot, Table};
 use crate::store::Store;
-use crate::task::{Task, ToursFrom, ToursOf};
+use crate::task::{ModelOf, Task, ToursFrom, ToursOf};
 use crate::work::Toured;
 use mclv::Result;
-use mclv::gradient::VisibleChain;
-use mclv::train::RunInput;
+use mclv::chain::VisibleChain;
 
 const CHAINS: [(VisibleChain, &str, &str); 2] =
     [(VisibleChain::MeanField, "mean field", "mean-field"), (VisibleChain::Sampled, "true Gibbs", "gibbs")];
@@ -20,7 +19,7 @@ fn hidden_sizes(options: &Options) -> Vec<usize> {
     if options.quick { vec![16, 20] } else { vec![16, 20, 32, 64] }
 }
 
-fn lvs_1(options: &Options, n_hidden: usize) -> RunInput {
+fn lvs_1(options: &Options, n_hidden: usize) -> ModelOf {
     options.paper("LVS-1", n_hidden, 0.1, options.seeds[0])
 }
 

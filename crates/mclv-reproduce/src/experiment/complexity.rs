@@ -7,8 +7,7 @@ use crate::store::Store;
 use crate::task::{Task, TimingOf};
 use crate::work::Timed;
 use mclv::Result;
-use mclv::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
-use mclv::train::TrainSettings;
+use mclv::settings::{EstimatorName, Settings, Starts, TourLength, Unfinished};
 
 /// What is changed, one at a time, and what the others stay at.
 #[derive(Clone, Copy)]
@@ -46,29 +45,27 @@ fn sweep(options: &Options, name: &str) -> Vec<(f64, Sizes)> {
 const SWEEPS: [&str; 4] = ["rows", "hidden units", "states per row", "steps K"];
 
 fn task(method: &str, sizes: Sizes, options: &Options) -> Task {
-    let visible = VisibleChain::Sampled;
-    let gradient = match method {
-        "PCD" => Gradient::Pcd { k: sizes.k as usize, n_chains: 128, visible },
-        _ => Gradient::Lvs(Lvs {
-            k: TourLength::Steps(sizes.k),
-            n_tours: 128,
-            samples_per_row: sizes.m,
-            // With `drop` an update without a finished tour costs nothing: not what is to be measured.
-            unfinished: Unfinished::Keep,
-            starts: if method == "LVS fresh" { Starts::Fresh } else { Starts::Weighted },
-            visible,
-            ..Lvs::default()
-        }),
+    let common = Settings {
+        n_hidden: Some(sizes.n_hidden),
+        k: Some(TourLength::Steps(sizes.k)),
+        n_chains: Some(128.into()),
+        learning_rate: Some(0.01),
+        epochs: Some(1000.into()),
+        ..Settings::default()
     };
-    let train = TrainSettings {
-        n_hidden: sizes.n_hidden,
-        learning_rate: 0.01,
-        epochs: 1000,
-        gradient,
-        ..TrainSettings::default()
+    let train = match method {
+        "PCD" => Settings { gradient: Some(EstimatorName::Pcd), ..common },
+        _ => Settings {
+            gradient: Some(EstimatorName::Lvs),
+            samples_per_row: Some(sizes.m),
+            // With `drop` an update without a finished tour costs nothing: not what is to be measured.
+            unfinished: Some(Unfinished::Keep),
+            starts: Some(if method == "LVS fresh" { Starts::Fresh } else { Starts::Weighted }),
+            ..common
+        },
     };
     Task::Timing(TimingOf {
-        model: options.run(train),
+        model: options.run(&train),
         n_rows: sizes.n_rows,
         n_before: 1,
         n_timed: options.scaled(5, 2),

@@ -7,7 +7,7 @@ use crate::store::Store;
 use crate::task::{Task, ToursFrom, ToursOf};
 use crate::work::Toured;
 use mclv::Result;
-use mclv::gradient::VisibleChain;
+use mclv::chain::VisibleChain;
 
 const CHAINS: [(VisibleChain, &str, &str); 2] =
     [(VisibleChain::MeanField, "mean field", "mean-field"), (VisibleChain::Sampled, "true Gibbs", "gibbs")];

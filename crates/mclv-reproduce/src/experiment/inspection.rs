@@ -4,22 +4,28 @@ use super::{Parts, column};
 use crate::options::Options;
 use crate::report::{Axis, Curve, Plot, Table};
 use crate::store::Store;
-use crate::task::{InspectionOf, Task};
+use crate::task::{InspectionOf, ModelOf, Task};
 use crate::work::Inspected;
 use mclv::Result;
-use mclv::train::{RunInput, TrainSettings};
+use mclv::settings::{EstimatorName, Settings};
 
-fn models(options: &Options) -> [(&'static str, RunInput); 2] {
+fn models(options: &Options) -> [(&'static str, ModelOf); 2] {
     let n_hidden = options.hidden(25);
     let seed = options.seeds[0];
-    let best = TrainSettings { n_hidden, epochs: options.scaled(100, 4), seed, ..TrainSettings::default() };
+    let pcd = Settings {
+        n_hidden: Some(n_hidden),
+        gradient: Some(EstimatorName::Pcd),
+        epochs: Some(options.scaled(100, 4).into()),
+        seed: Some(seed),
+        ..Settings::default()
+    };
     [
         ("LVS-1, the paper's", options.paper("LVS-1", n_hidden, 0.1, seed)),
-        ("PCD-3, centred", options.run(best)),
+        ("PCD-3, centred", options.run(&pcd)),
     ]
 }
 
-fn task(model: &RunInput, options: &Options) -> Task {
+fn task(model: &ModelOf, options: &Options) -> Task {
     Task::Inspection(InspectionOf {
         model: model.clone(),
         n_chains: options.scaled(5000, 500),

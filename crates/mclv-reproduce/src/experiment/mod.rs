@@ -14,9 +14,8 @@ use crate::options::Options;
 use crate::report::{Pictures, Plot, Report, Table};
 use crate::schedule::{self, Listener};
 use crate::store::Store;
-use crate::task::{LikelihoodOf, Task};
+use crate::task::{LikelihoodOf, ModelOf, Task};
 use crate::work::{Likelihoods, Trained};
-use mclv::train::RunInput;
 use mclv::{Result, partition as log_z};
 use std::collections::HashSet;
 
@@ -219,12 +218,12 @@ fn is_enumerable(n_hidden: usize) -> bool {
     log_z::nominal_seconds(784, n_hidden) <= log_z::nominal_seconds(784, 28)
 }
 
-fn likelihood(model: &RunInput, exact: bool) -> Task {
+fn likelihood(model: &ModelOf, exact: bool) -> Task {
     Task::Likelihood(LikelihoodOf { model: model.clone(), exact })
 }
 
 /// The likelihoods of a model: exact if that is there, else estimated. `None` if training diverged.
-fn likelihoods_of(model: &RunInput, store: &Store) -> Result<Option<Likelihoods>> {
+fn likelihoods_of(model: &ModelOf, store: &Store) -> Result<Option<Likelihoods>> {
     let trained: Trained = store.get(&Task::Train(model.clone()))?.read()?;
     if trained.diverged_in.is_some() {
         return Ok(None);

@@ -4,26 +4,27 @@ use super::{Parts, column, likelihood};
 use crate::options::Options;
 use crate::report::{Axis, Curve, Plot, Table};
 use crate::store::Store;
-use crate::task::{Task, ToursFrom, ToursOf};
+use crate::task::{ModelOf, Task, ToursFrom, ToursOf};
 use crate::work::{Likelihoods, Toured};
 use mclv::Result;
-use mclv::gradient::VisibleChain;
-use mclv::train::{RunInput, TrainSettings};
+use mclv::chain::VisibleChain;
+use mclv::settings::Settings;
 
 const CHAINS: [(VisibleChain, &str); 2] =
     [(VisibleChain::MeanField, "mean field"), (VisibleChain::Sampled, "true Gibbs")];
 
 /// The model of the paper's figure, saved after the warm-up, and the same after the whole training.
-fn models(options: &Options) -> [(&'static str, RunInput); 2] {
+fn models(options: &Options) -> [(&'static str, ModelOf); 2] {
     let n_hidden = options.hidden(32);
     let seed = options.seeds[0];
     let trained = options.paper("LVS-1", n_hidden, 0.1, seed);
-    let warm_up = options.paper("CD-1", n_hidden, 0.1, seed).train;
-    let warm_up = options.run(TrainSettings { epochs: trained.train.warm_up_epochs, ..warm_up });
+    let epochs = Some(trained.train.warm_up_epochs().into());
+    let warm_up = options.paper("CD-1", n_hidden, 0.1, seed);
+    let warm_up = warm_up.with(Settings { epochs, ..Settings::default() });
     [("after the warm-up", warm_up), ("after training", trained)]
 }
 
-fn tours(model: &RunInput, visible: VisibleChain, options: &Options) -> Task {
+fn tours(model: &ModelOf, visible: VisibleChain, options: &Options) -> Task {
     Task::Tours(ToursOf {
         model: model.clone(),
         visible,
@@ -37,7 +38,7 @@ fn tours(model: &RunInput, visible: VisibleChain, options: &Options) -> Task {
 }
 
 pub(super) fn tasks(options: &Options) -> Vec<Task> {
-    let of_model = |(_, model): (_, RunInput)| {
+    let of_model = |(_, model): (_, ModelOf)| {
         let mut tasks = CHAINS.map(|(chain, _)| tours(&model, chain, options)).to_vec();
         tasks.push(likelihood(&model, true));
         tasks

@@ -5,13 +5,12 @@ use crate::options::Options;
 use crate::published::{Published, TABLE1, TABLE2};
 use crate::report::{Cell, Table};
 use crate::store::Store;
-use crate::task::Task;
+use crate::task::{ModelOf, Task};
 use crate::work::Likelihoods;
 use mclv::Result;
-use mclv::gradient::Starts;
 use mclv::partition::Guarantee;
+use mclv::settings::Starts;
 use mclv::statistics::{Summary, paired_t_test};
-use mclv::train::RunInput;
 
 /// One of the two tables.
 pub(super) struct Setup {
@@ -22,7 +21,7 @@ pub(super) struct Setup {
 pub(super) const ONE: Setup = Setup { n_hidden: 32, published: &TABLE1 };
 pub(super) const TWO: Setup = Setup { n_hidden: 25, published: &TABLE2 };
 
-fn model(setup: &Setup, line: &Published, options: &Options, seed: u64) -> RunInput {
+fn model(setup: &Setup, line: &Published, options: &Options, seed: u64) -> ModelOf {
     options.paper(line.method, options.hidden(setup.n_hidden), line.learning_rate, seed)
 }
 
@@ -48,7 +47,7 @@ pub(super) fn parts(setup: &Setup, options: &Options, store: &Store) -> Result<P
     let mut checks = Vec::new();
     let (mut largest_se, mut n_estimates) = (0.0f64, 0);
     for line in setup.published {
-        let models: Vec<RunInput> = options.seeds.iter().map(|&s| model(setup, line, options, s)).collect();
+        let models: Vec<ModelOf> = options.seeds.iter().map(|&s| model(setup, line, options, s)).collect();
         let found: Vec<Option<Likelihoods>> =
             models.iter().map(|m| likelihoods_of(m, store)).collect::<Result<_>>()?;
         for l in found.iter().flatten().filter(|l| l.log_z.guarantee != Guarantee::Exact) {
@@ -155,7 +154,7 @@ fn check_table(checks: &[(&str, Likelihoods, Likelihoods)]) -> Table {
             estimate.log_z.value.into(),
             estimate.log_z.std_err.into(),
             (estimate.log_z.value - exact.log_z.value).into(),
-            estimate.log_z.method.as_str().into(),
+            estimate.log_z.method.to_string().into(),
         ]
     });
     let columns = vec![

@@ -4,12 +4,12 @@ use super::{Parts, column, likelihood, likelihoods_of};
 use crate::options::{Options, true_gibbs};
 use crate::report::{Cell, Table};
 use crate::store::Store;
-use crate::task::{Task, ToursFrom, ToursOf};
+use crate::task::{ModelOf, Task, ToursFrom, ToursOf};
 use crate::work::{Likelihoods, Toured, Trained};
 use mclv::Result;
-use mclv::gradient::{Gradient, Unfinished, VisibleChain};
+use mclv::chain::VisibleChain;
+use mclv::settings::{EstimatorName, Settings, Unfinished};
 use mclv::statistics::Summary;
-use mclv::train::{RunInput, TrainSettings};
 
 const CHAINS: [(VisibleChain, &str); 2] =
     [(VisibleChain::MeanField, "mean field"), (VisibleChain::Sampled, "true Gibbs")];
@@ -19,39 +19,36 @@ fn n_hidden(options: &Options) -> usize {
 }
 
 /// Names, and the runs of one seed.
-fn runs(options: &Options, seed: u64) -> Vec<(&'static str, RunInput)> {
+fn runs(options: &Options, seed: u64) -> Vec<(&'static str, ModelOf)> {
     let paper = |method, rate| options.paper(method, n_hidden(options), rate, seed);
-    let keep = |mut input: RunInput| {
-        if let Gradient::Lvs(lvs) = &mut input.train.gradient {
-            lvs.unfinished = Unfinished::Keep;
-        }
-        input
-    };
+    let gibbs = |method, rate| true_gibbs(&paper(method, rate));
+    let keep = Settings { unfinished: Some(Unfinished::Keep), ..Settings::default() };
     vec![
         ("PCD-1, mean field", paper("PCD-1", 0.01)),
-        ("PCD-1, true Gibbs", true_gibbs(paper("PCD-1", 0.01))),
+        ("PCD-1, true Gibbs", gibbs("PCD-1", 0.01)),
         ("LVS-1 drop, mean field", paper("LVS-1", 0.1)),
-        ("LVS-1 drop, true Gibbs", true_gibbs(paper("LVS-1", 0.1))),
-        ("LVS-10 drop, true Gibbs", true_gibbs(paper("LVS-10", 0.1))),
-        ("LVS-1 keep, true Gibbs", keep(true_gibbs(paper("LVS-1", 0.1)))),
+        ("LVS-1 drop, true Gibbs", gibbs("LVS-1", 0.1)),
+        ("LVS-10 drop, true Gibbs", gibbs("LVS-10", 0.1)),
+        ("LVS-1 keep, true Gibbs", gibbs("LVS-1", 0.1).with(keep)),
     ]
 }
 
-fn models(options: &Options) -> [(&'static str, RunInput); 2] {
+fn models(options: &Options) -> [(&'static str, ModelOf); 2] {
     let seed = options.seeds[0];
-    let best = TrainSettings {
-        n_hidden: n_hidden(options),
-        epochs: options.scaled(100, 4),
-        seed,
-        ..TrainSettings::default()
+    let pcd = Settings {
+        n_hidden: Some(n_hidden(options)),
+        gradient: Some(EstimatorName::Pcd),
+        epochs: Some(options.scaled(100, 4).into()),
+        seed: Some(seed),
+        ..Settings::default()
     };
     [
         ("LVS-1, the paper's", options.paper("LVS-1", n_hidden(options), 0.1, seed)),
-        ("PCD-3, centred", options.run(best)),
+        ("PCD-3, centred", options.run(&pcd)),
     ]
 }
 
-fn tours(model: &RunInput, visible: VisibleChain, options: &Options) -> Task {
+fn tours(model: &ModelOf, visible: VisibleChain, options: &Options) -> Task {
     Task::Tours(ToursOf {
         model: model.clone(),
         visible,

@@ -3,12 +3,12 @@
 use super::DataSets;
 use crate::task::LikelihoodOf;
 use mclv::data::Split;
-use mclv::partition::{self, Effort, ExactSettings, Guarantee, LogZ, MethodSettings, Question};
+use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan};
 use mclv::progress::Progress;
-use mclv::{Likelihood, Rbm, Result, average_log_likelihood};
+use mclv::{Likelihood, Rbm, Result};
 use serde::{Deserialize, Serialize};
 
-/// Aimed at where the value is an estimate; at most 0.05 is asked for.
+/// The target error of an estimate; the comparison asks for 0.05 at most.
 const TARGET_SE: f64 = 0.02;
 
 /// The likelihoods of a model.
@@ -36,22 +36,24 @@ pub(super) fn run(
     let known = known.filter(|log_z| of.exact && log_z.guarantee == Guarantee::Exact);
     let log_z = if let Some(log_z) = known {
         log_z.clone()
-    } else if of.exact {
-        partition::exact(rbm, &ExactSettings { time_limit: f64::INFINITY }, progress)?
     } else {
+        let (method, seconds) = if of.exact {
+            (Some(Method::Exact), f64::INFINITY)
+        } else {
+            // Estimates are compared with enumeration, so none of them may enumerate.
+            (None, 0.0)
+        };
         let settings = MethodSettings {
             effort: Effort::TargetSe(TARGET_SE),
-            n_chains: 256,
-            n_betas: 20_000,
-            // Estimates are asked for where enumeration is what they are to be compared with.
-            time_limit: 0.0,
+            budget: Budget { seconds, n_chains: 256, n_betas: 20_000, ..Budget::COMMAND },
             seed: of.model.train.seed,
             ..Default::default()
         };
-        Question { rows: Some(&train.rows), ..Question::new(rbm) }.best(&settings, progress)?
+        let inputs = Inputs { rows: Some(&train.rows), ..Inputs::default() };
+        Plan::new(rbm, method, &settings).run(&inputs, progress)?
     };
     let of_split = |split: Split| -> Result<Likelihood> {
-        average_log_likelihood(rbm, &sets.load(&of.model, split, progress)?.rows, &log_z)
+        rbm.log_likelihood(&sets.load(&of.model, split, progress)?.rows, &log_z)
     };
     Ok(Likelihoods {
         train: of_split(Split::Train)?,

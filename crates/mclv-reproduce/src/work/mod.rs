@@ -14,10 +14,10 @@ pub use tours::{LabelTours, Pictured, RunningZ, Toured};
 pub use train::{CurvePoint, Trained};
 
 use crate::store::Store;
-use crate::task::Task;
+use crate::task::{ModelOf, Task};
 use mclv::data::{self, DataSpec, Dataset, Split};
 use mclv::progress::Progress;
-use mclv::train::{RunFolder, RunInput};
+use mclv::train::RunFolder;
 use mclv::{Error, ModelFile, Rbm, Result};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -31,11 +31,11 @@ impl DataSets {
     /// A part of a run's data.
     pub(crate) fn load(
         &self,
-        input: &RunInput,
+        model: &ModelOf,
         split: Split,
         progress: &dyn Progress,
     ) -> Result<Arc<Dataset>> {
-        let spec = DataSpec { split, ..input.data.clone() };
+        let spec = DataSpec { split, ..model.data.clone() };
         let mut sets = self.0.lock().expect("no worker panics");
         let key = format!("{spec:?}");
         if let Some(set) = sets.get(&key) {
@@ -56,8 +56,8 @@ pub(crate) fn run(
 ) -> Result<(Value, f64)> {
     let json = |result: Result<Value, serde_json::Error>| result.expect("results are plain JSON");
     Ok(match task {
-        Task::Train(input) => {
-            let (trained, before) = train::run(input, &RunFolder::new(store.path(task)), progress)?;
+        Task::Train(model) => {
+            let (trained, before) = train::run(model, &RunFolder::new(store.path(task)), progress)?;
             (json(serde_json::to_value(trained)), before)
         }
         Task::Likelihood(of) => {
@@ -82,12 +82,12 @@ pub(crate) fn run(
 }
 
 /// The model that a training ended with.
-fn model(input: &RunInput, store: &Store) -> Result<Rbm> {
-    let folder = RunFolder::new(store.path(&Task::Train(input.clone())));
+fn model(of: &ModelOf, store: &Store) -> Result<Rbm> {
+    let folder = RunFolder::new(store.path(&Task::Train(of.clone())));
     Ok(ModelFile::load(folder.model())?.rbm)
 }
 
-/// Passes on the wish to stop and nothing else.
+/// Passes on everything but reports of progress.
 struct NoReport<'a>(&'a dyn Progress);
 
 impl Progress for NoReport<'_> {
@@ -95,6 +95,10 @@ impl Progress for NoReport<'_> {
 
     fn cancelled(&self) -> bool {
         self.0.cancelled()
+    }
+
+    fn may_fetch(&self, how: &str) -> bool {
+        self.0.may_fetch(how)
     }
 }
 

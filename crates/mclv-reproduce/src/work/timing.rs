@@ -26,7 +26,7 @@ pub(super) fn run(of: &TimingOf, sets: &DataSets, progress: &dyn Progress) -> Re
     let n_rows = if of.n_rows == 0 { data.n_rows() } else { of.n_rows.min(data.n_rows()) };
     let rows = data.rows.select(&(0..n_rows).collect::<Vec<_>>());
     let mut stoppable = Stoppable(progress);
-    let training = Training::new(of.model.train.clone()).unwatched().observe(&mut stoppable);
+    let training = Training::new(of.model.train.settings()).unwatched().observe(&mut stoppable);
     let mut session = training.begin(&rows)?;
     let (mut best, total) = (f64::INFINITY, of.n_before + of.n_timed);
     for epoch in 0..total {
@@ -39,7 +39,6 @@ pub(super) fn run(of: &TimingOf, sets: &DataSets, progress: &dyn Progress) -> Re
         }
         progress.report(epoch as u64 + 1, total as u64);
     }
-    let batch = of.model.train.batch_size;
-    let n_updates = if of.model.train.drop_last { n_rows / batch } else { n_rows.div_ceil(batch) };
+    let n_updates = of.model.train.n_updates(n_rows);
     Ok(Timed { seconds: best, n_updates, n_rows })
 }

@@ -1,9 +1,10 @@
 //! Train a model in its run folder, or go on where that stopped.
 
+use crate::task::ModelOf;
 use mclv::gradient::TourInfo;
 use mclv::partition::LogZ;
 use mclv::progress::Progress;
-use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, RunInput, Warning};
+use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, Warning};
 use mclv::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -34,12 +35,12 @@ pub struct CurvePoint {
 }
 
 /// Train; returns also the seconds of earlier sittings.
-pub(super) fn run(input: &RunInput, folder: &RunFolder, progress: &dyn Progress) -> Result<(Trained, f64)> {
+pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) -> Result<(Trained, f64)> {
     let path = folder.path();
     let quiet = super::NoReport(progress);
     let is_begun = folder.holds_a_run();
-    let run = if is_begun { Run::open(path, &quiet)? } else { Run::load(input.clone(), &quiet)? };
-    if is_begun && run.input() != input {
+    let run = if is_begun { Run::open(path, &quiet)? } else { Run::load(model.input(), &quiet)? };
+    if is_begun && *run.input() != model.input() {
         return Err(Error::malformed(
             path,
             "holds a run with other settings than its name says; delete it, and it is made again",

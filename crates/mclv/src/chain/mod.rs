@@ -4,11 +4,10 @@ mod block;
 
 pub(crate) use block::{BLOCK, Chains, Clock};
 
-use serde::{Deserialize, Serialize};
+use crate::words::words;
 
 /// What the visible layer of a chain holds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VisibleChain {
     /// `v ~ p(v|h)`: a true Gibbs chain.
     #[default]
@@ -16,3 +15,5 @@ pub enum VisibleChain {
     /// `v = E[v|h]`, as in the paper's code. This is not the model's Gibbs chain.
     MeanField,
 }
+
+words!(VisibleChain as "visible" { Sampled = "sampled", MeanField = "mean-field" });

@@ -148,6 +148,18 @@ impl Dataset {
         self.rows.n_columns()
     }
 
+    /// What is known of these rows, with others in their place.
+    pub(super) fn with_rows(&self, rows: Rows) -> Self {
+        Self {
+            name: self.name.clone(),
+            rows,
+            labels: self.labels.clone(),
+            image_shape: self.image_shape,
+            best_log_likelihood: self.best_log_likelihood,
+            provenance: self.provenance.clone(),
+        }
+    }
+
     /// The rows named by `indices`, in that order, as a set of their own. What is known of the law of all
     /// rows need not hold for some, so `best_log_likelihood` is dropped.
     pub fn select(&self, indices: &[usize]) -> Self {

@@ -1,7 +1,9 @@
 //! Read, make and prepare data sets.
 //!
-//! [`load`] turns a [`DataSpec`] into a [`Dataset`]: a built-in set, a named set that is looked for on disk
-//! and otherwise fetched, or a file. All values lie in [0, 1]; rows of only zeros and ones are packed bits.
+//! [`load`] turns a [`DataSpec`] into a [`Dataset`]: a built-in set, a named set, or a file. It
+//! reads files from disk; [`fetch`] downloads named sets that are not there. [`open`] gives several
+//! parts and reads each file once. All values lie in [0, 1]; rows of only zeros and ones are packed
+//! bits.
 //!
 //! ```
 //! use mclv::data::{self, Binarize, DataSpec, Split};
@@ -33,18 +35,20 @@ mod named;
 mod npm;
 mod npy;
 mod npz;
+mod open;
 mod preprocess;
 mod rows;
 mod search_path;
+mod set_files;
 mod sparse;
 mod split;
 
-pub(crate) use catalogue::is_name;
 pub use catalogue::{CatalogueEntry, Origin, catalogue, catalogue_in};
 pub use dataset::{DataProvenance, Dataset, Labels};
 pub use file::read;
 pub use load::{DataSpec, load, load_with};
 pub use named::{Mirrors, fetch, fetch_with};
+pub use open::{DataSource, open, open_with};
 pub use preprocess::{Binarize, binarize};
 pub use rows::{RealRows, Rows};
 pub use search_path::SearchPath;

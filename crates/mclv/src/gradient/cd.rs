@@ -2,7 +2,7 @@
 //!
 //! **Guarantee**: none at finite `k`; the bias vanishes as `k` grows.
 
-use super::{Estimator, Moments, Update, total_weight};
+use super::{Estimator, Gradient, Update, total_weight};
 use crate::Result;
 use crate::chain::{BLOCK, Chains, VisibleChain};
 
@@ -18,7 +18,7 @@ impl Cd {
 }
 
 impl Estimator for Cd {
-    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool> {
         let (k, visible, rbm, step) = (self.k, self.visible, update.rbm(), update.step());
         let negative = update.work_from_rows(|minibatch, b, h, scratch| {
             let n_rows = minibatch.block_rows(b).len();

@@ -3,7 +3,7 @@
 //! **Guarantee**: exact up to rounding; single precision begins where expectations meet the data's. Cost: all `2^n` states in every update, about a
 //! division for each state and unit of the other layer.
 
-use super::{Estimator, Moments, Update};
+use super::{Estimator, Gradient, Update};
 use crate::model::Rbm;
 use crate::partition::{enumeration, smaller_layer_hidden};
 use crate::team;
@@ -19,7 +19,7 @@ const UNITS_PER_BLOCK: usize = 16;
 pub(super) struct Exact;
 
 impl Estimator for Exact {
-    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool> {
         let rbm = update.rbm();
         if rbm.n_visible().min(rbm.n_hidden()) > MAX_UNITS {
             return Err(Error::InvalidSetting {

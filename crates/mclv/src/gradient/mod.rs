@@ -8,7 +8,6 @@ mod exact;
 mod lvs;
 mod pairs;
 mod pcd;
-mod settings;
 mod state;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -17,15 +16,15 @@ mod value;
 
 pub use lvs::TourInfo;
 pub(crate) use pairs::{PairBlock, total_weight};
-pub use settings::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
 pub use state::{Array, State};
 pub use update::Update;
 pub(crate) use update::{Minibatch, Step};
-pub use value::Moments;
+pub use value::Gradient;
 
 use crate::Result;
 use crate::bits::BitRows;
 use crate::model::Rbm;
+use crate::settings::EstimatorSettings;
 
 /// Estimates the model's part of the gradient, update after update.
 ///
@@ -47,7 +46,7 @@ pub trait Estimator: Send {
     ///
     /// # Errors
     /// What the estimator cannot do, or [`Error::Cancelled`](crate::Error::Cancelled).
-    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool>;
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool>;
 
     /// What happened since the last call; called after each epoch.
     fn take_info(&mut self) -> EstimatorInfo {
@@ -82,14 +81,12 @@ pub struct EstimatorInfo {
     pub tours: Option<TourInfo>,
 }
 
-impl Gradient {
+impl EstimatorSettings {
     /// The estimator that these settings describe.
     pub(crate) fn estimator(&self) -> Box<dyn Estimator> {
         match self {
             Self::Cd { k, visible } => Box::new(cd::Cd::new(*k, *visible)),
-            Self::Pcd { k, n_chains, visible } => {
-                Box::new(pcd::Pcd::new(*k, (*n_chains > 0).then_some(*n_chains), *visible))
-            }
+            Self::Pcd { k, n_chains, visible } => Box::new(pcd::Pcd::new(*k, *n_chains, *visible)),
             Self::Lvs(settings) => Box::new(lvs::LvsEstimator::new(settings.clone())),
             Self::Exact => Box::new(exact::Exact),
         }

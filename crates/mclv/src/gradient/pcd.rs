@@ -3,7 +3,7 @@
 //! **Guarantee**: none while parameters move; for fixed parameters the chains leave the model's distribution invariant,
 //! and averages over them converge to the exact gradient.
 
-use super::{Estimator, EstimatorInfo, Moments, PairBlock, State, Update};
+use super::{Estimator, EstimatorInfo, Gradient, PairBlock, State, Update};
 use crate::Result;
 use crate::bits::BitRows;
 use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
@@ -63,7 +63,7 @@ pub(super) fn hidden_states<'a>(blocks: impl Iterator<Item = &'a Chains> + Clone
 }
 
 impl Estimator for Pcd {
-    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool> {
         let (rbm, step, k) = (update.rbm(), update.step(), self.k);
         if self.blocks.is_empty() {
             self.blocks = in_blocks(rbm, self.visible, &first_states(update, self.n_chains)?);

@@ -13,11 +13,12 @@ pub(crate) mod oracle;
 mod pcd;
 mod tours;
 
-use super::{Estimator, Minibatch, Moments, PairBlock, Step, Update};
+use super::{Estimator, Gradient, Minibatch, PairBlock, Step, Update};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::progress::Silent;
+use crate::statistics::largest;
 use mclv_kernels::tiles::Tiles;
 
 /// The largest `|z|` that is put down to chance.
@@ -50,12 +51,12 @@ impl Replicates {
 
     /// The largest mean difference, whatever its error.
     fn max_bias(&self) -> f64 {
-        self.sums.iter().fold(0.0, |top, s| top.max((s / self.n).abs()))
+        largest(self.sums.iter().map(|sum| (sum / self.n).abs()))
     }
 
     fn max_z(&self) -> f64 {
         let z = |k: usize| self.sums[k].abs() / (self.n * self.variance(k)).sqrt();
-        (0..self.sums.len()).map(z).fold(0.0, f64::max)
+        largest((0..self.sums.len()).map(z))
     }
 
     fn assert_unbiased(&self, what: &str) {
@@ -73,7 +74,7 @@ impl Replicates {
     /// How far the spread of components `range` is from `expected`, in standard errors of a normal sample's variance.
     fn variance_z(&self, range: std::ops::Range<usize>, expected: impl Fn(usize) -> f64) -> f64 {
         let z = |k: usize| (self.variance(k) / expected(k) - 1.0) / (2.0 / self.n).sqrt();
-        range.map(|k| z(k).abs()).fold(0.0, f64::max)
+        largest(range.map(|k| z(k).abs()))
     }
 }
 
@@ -82,8 +83,8 @@ fn step(update: u32) -> Step {
     Step { seed: 2018, epoch: 0, update, number: u64::from(update) }
 }
 
-/// Moments as one list: all `v_i h_j`, all `v_i`, all `h_j`.
-fn list(moments: &Moments, scale: f64) -> Vec<f64> {
+/// Gradient as one list: all `v_i h_j`, all `v_i`, all `h_j`.
+fn list(moments: &Gradient, scale: f64) -> Vec<f64> {
     let all =
         moments.w.to_rows().into_iter().chain(moments.b.iter().copied()).chain(moments.a.iter().copied());
     all.map(|x| scale * f64::from(x)).collect()
@@ -97,7 +98,7 @@ fn with_update<R>(rbm: &Rbm, data: &Rows, step: Step, work: impl FnOnce(Update<'
 
 /// The model's moments as `estimator` has them in this update.
 fn negative(estimator: &mut dyn Estimator, rbm: &Rbm, data: &Rows, step: Step) -> Vec<f64> {
-    let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
+    let mut moments = Gradient::zeros(rbm.n_visible(), rbm.n_hidden());
     assert!(with_update(rbm, data, step, |update| estimator.estimate(&update, &mut moments)).unwrap());
     moments.flush();
     list(&moments, -1.0)

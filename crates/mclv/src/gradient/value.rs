@@ -19,7 +19,7 @@ const MIN_SHARED: usize = 2048;
 
 /// A gradient of the log-likelihood with respect to `W`, `b` and `a`, or a part of one: weighted sums of `v hᵀ`, `v` and `h`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Moments {
+pub struct Gradient {
     pub(crate) w: Tiles,
     pub(crate) b: Vec<f32>,
     pub(crate) a: Vec<f32>,
@@ -29,7 +29,7 @@ pub struct Moments {
     cleared: bool,
 }
 
-impl Moments {
+impl Gradient {
     pub(crate) fn zeros(n_visible: usize, n_hidden: usize) -> Self {
         let (w, b, a) = (Tiles::zeros(n_visible, n_hidden), vec![0.0; n_visible], vec![0.0; n_hidden]);
         Self { w, b, a, waiting: Vec::new(), cleared: false }
@@ -268,7 +268,7 @@ mod tests {
                 } else {
                     PairBlock::new(states, n_visible, tiles)
                 };
-                let mut moments = Moments::zeros(n_visible, n_hidden);
+                let mut moments = Gradient::zeros(n_visible, n_hidden);
                 moments.add([block], 2.0);
                 moments.flush();
                 let w = |r: usize| 2.0 * if weighted { weights[r] } else { 1.0 };
@@ -293,7 +293,7 @@ mod tests {
     fn centring_follows_its_formulas() {
         let (n, m) = (6, 70);
         let rbm = random_rbm(n, m, 1.0, 100);
-        let mut g = Moments::zeros(n, m);
+        let mut g = Gradient::zeros(n, m);
         g.w.copy_from_rows(&rbm.weights());
         g.b.copy_from_slice(rbm.visible_bias());
         g.a.copy_from_slice(rbm.hidden_bias());
@@ -301,7 +301,7 @@ mod tests {
             visible: (0..n).map(|i| 0.1 * i as f64).collect(),
             hidden: (0..m).map(|j| 0.5 + 0.005 * j as f64).collect(),
         };
-        let mut plain = Moments::zeros(n, m);
+        let mut plain = Gradient::zeros(n, m);
         (plain.w, plain.b, plain.a) = (g.w.clone(), g.b.clone(), g.a.clone());
         g.finish(Some(&offsets));
         let w = |i: usize, j: usize| {

@@ -3,15 +3,14 @@
 use super::Rbm;
 use crate::data::Rows;
 use crate::rng::{Purpose, stream};
+use crate::words::words;
 use crate::{Error, Result};
-use serde::{Deserialize, Serialize};
 
 /// More would need 16 GiB for a single copy.
 const MAX_WEIGHTS: u64 = 1 << 32;
 
 /// How a model begins.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Init {
     /// From the data: the visible bias alone reproduces the mean of each unit; weights are normal and just strong
     /// enough to give hidden inputs a standard deviation of 0.1; the hidden bias centres them on 0.
@@ -58,7 +57,7 @@ impl Init {
         let n_visible = data.n_columns();
         if (n_visible as u64).saturating_mul(n_hidden as u64) > MAX_WEIGHTS {
             return Err(Error::InvalidSetting {
-                name: "n_hidden",
+                name: "n-hidden",
                 value: n_hidden.to_string(),
                 cure: "a model may have up to 2^32 weights",
             });
@@ -97,28 +96,7 @@ impl Init {
     }
 }
 
-impl std::str::FromStr for Init {
-    type Err = Error;
-
-    fn from_str(s: &str) -> Result<Self> {
-        match s {
-            "data" => Ok(Self::Data),
-            "paper" => Ok(Self::Paper),
-            _ => {
-                Err(Error::InvalidSetting { name: "init", value: s.into(), cure: "choose `data` or `paper`" })
-            }
-        }
-    }
-}
-
-impl std::fmt::Display for Init {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Data => "data",
-            Self::Paper => "paper",
-        })
-    }
-}
+words!(Init as "init" { Data = "data", Paper = "paper" });
 
 #[cfg(test)]
 mod tests {
@@ -159,7 +137,7 @@ mod tests {
     fn absurd_sizes_are_refused() {
         for n_hidden in [usize::MAX / 2, usize::MAX] {
             let error = Init::Data.model(&data(), n_hidden, 1).unwrap_err().to_string();
-            assert!(error.contains("n_hidden") && error.contains("2^32"), "{error}");
+            assert!(error.contains("n-hidden") && error.contains("2^32"), "{error}");
         }
         assert!(Init::Data.model(&data(), 0, 1).unwrap_err().to_string().contains("hidden layer is empty"));
     }

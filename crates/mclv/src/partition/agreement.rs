@@ -4,16 +4,16 @@ use super::{Guarantee, LogZ};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// Differences beyond so many standard errors are disagreements: one pair in two thousand by chance.
+/// Estimates disagree if they differ by more standard errors than this. By chance one pair in two thousand does.
 const LIMIT: f64 = 3.5;
 
-/// Of a value, what single precision of the parameters may cost.
+/// Relative error that the single precision of the parameters may cause.
 const ROUNDING: f64 = 1e-6;
 
-/// What two estimates say of each other.
+/// The comparison of two estimates.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Comparison {
-    /// The methods compared.
+    /// The names of the two estimates: their methods, unless [`Agreement::of_named`] gave others.
     pub methods: (String, String),
     /// The first estimate less the second, in nats.
     pub difference: f64,
@@ -21,13 +21,13 @@ pub struct Comparison {
     pub std_err: f64,
     /// The difference in standard errors; 0 where bounds allow for it, whatever its size.
     pub sigma: f64,
-    /// Whether they agree; `None` if nothing can be tested, as of two bounds of the same side.
+    /// Whether they agree; `None` if nothing can be tested, as with two lower bounds.
     pub agree: Option<bool>,
-    /// Those of the two that have no guarantee.
+    /// The names of those that have no guarantee.
     pub doubtful: Vec<String>,
 }
 
-/// What several estimates say of each other.
+/// The comparison of several estimates, in pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
     /// Whether no pair disagrees; `None` if no pair can be tested.
@@ -54,6 +54,12 @@ impl Agreement {
     /// # Ok::<(), mclv::Error>(())
     /// ```
     pub fn new(estimates: &[LogZ]) -> Self {
+        let named: Vec<(String, &LogZ)> = estimates.iter().map(|z| (z.method.to_string(), z)).collect();
+        Self::of_named(&named)
+    }
+
+    /// As [`new`](Self::new), for estimates that other names than their methods tell apart.
+    pub fn of_named(estimates: &[(String, &LogZ)]) -> Self {
         let pairs: Vec<Comparison> = estimates
             .iter()
             .enumerate()
@@ -65,27 +71,27 @@ impl Agreement {
     }
 }
 
-fn compare(a: &LogZ, b: &LogZ) -> Comparison {
+fn compare((name_a, a): &(String, &LogZ), (name_b, b): &(String, &LogZ)) -> Comparison {
     let difference = a.value - b.value;
     let rounding = ROUNDING * a.value.abs().max(b.value.abs()).max(1.0);
     let std_err = a.std_err.hypot(b.std_err).hypot(rounding);
     let may_be = |z: &LogZ| (z.guarantee == Guarantee::LowerBound, z.guarantee == Guarantee::UpperBound);
     let ((a_low, a_high), (b_low, b_high)) = (may_be(a), may_be(b));
-    // On which sides a difference tells of an error.
+    // The sides on which a difference shows an error.
     let (above, below) = (!a_high && !b_low, !a_low && !b_high);
     let counts = if difference > 0.0 { above } else { below };
     let sigma = if counts { (difference / std_err).abs() } else { 0.0 };
     let sigma = if sigma.is_nan() { f64::INFINITY } else { sigma };
     Comparison {
-        methods: (a.method.clone(), b.method.clone()),
+        methods: (name_a.clone(), name_b.clone()),
         difference,
         std_err,
         sigma,
         agree: (above || below).then_some(sigma <= LIMIT),
-        doubtful: [a, b]
-            .iter()
-            .filter(|z| z.guarantee == Guarantee::None)
-            .map(|z| z.method.clone())
+        doubtful: [(name_a, a), (name_b, b)]
+            .into_iter()
+            .filter(|(_, z)| z.guarantee == Guarantee::None)
+            .map(|(name, _)| name.clone())
             .collect(),
     }
 }
@@ -124,14 +130,15 @@ impl fmt::Display for Agreement {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::partition::Method;
 
-    fn made_up(method: &str, value: f64, std_err: f64, guarantee: Guarantee) -> LogZ {
+    fn made_up(method: Method, value: f64, std_err: f64, guarantee: Guarantee) -> LogZ {
         LogZ {
             value,
             std_err,
             interval: None,
             guarantee,
-            method: method.into(),
+            method,
             n_states: 1.0,
             seconds: 0.0,
             notes: Vec::new(),
@@ -141,9 +148,9 @@ mod tests {
     #[test]
     fn a_doctored_estimate_is_caught_and_named() {
         let mut estimates = vec![
-            made_up("exact", 100.0, 0.0, Guarantee::Exact),
-            made_up("mclv", 100.02, 0.01, Guarantee::UnbiasedZ),
-            made_up("bar", 99.97, 0.02, Guarantee::None),
+            made_up(Method::Exact, 100.0, 0.0, Guarantee::Exact),
+            made_up(Method::Mclv, 100.02, 0.01, Guarantee::UnbiasedZ),
+            made_up(Method::Bar, 99.97, 0.02, Guarantee::None),
         ];
         let good = Agreement::new(&estimates);
         assert_eq!((good.agree, good.pairs.len()), (Some(true), 3));
@@ -156,13 +163,15 @@ mod tests {
         assert!(text.contains("mclv and bar disagree by 5.4 sigma") && !text.contains("exact and mclv"));
         estimates[2].value = f64::NAN;
         assert_eq!(Agreement::new(&estimates).agree, Some(false), "NaN agrees with nothing");
+        let named = [("m = 1".to_owned(), &estimates[0]), ("m = 4".to_owned(), &estimates[1])];
+        assert_eq!(Agreement::of_named(&named).to_string(), "m = 1 and m = 4 agree (within 2.0 sigma)");
     }
 
     #[test]
     fn bounds_are_tested_on_their_side_only() {
-        let exact = made_up("exact", 100.0, 0.0, Guarantee::Exact);
+        let exact = made_up(Method::Exact, 100.0, 0.0, Guarantee::Exact);
         let agree = |value, guarantee| {
-            Agreement::new(&[exact.clone(), made_up("bound", value, 0.1, guarantee)]).agree
+            Agreement::new(&[exact.clone(), made_up(Method::Mclv, value, 0.1, guarantee)]).agree
         };
         assert_eq!(agree(90.0, Guarantee::LowerBound), Some(true));
         assert_eq!(agree(100.2, Guarantee::LowerBound), Some(true));
@@ -171,7 +180,7 @@ mod tests {
         assert_eq!(agree(99.0, Guarantee::UpperBound), Some(false));
         assert_eq!(agree(99.0, Guarantee::UnbiasedZ), Some(false));
         let pair = |a, b| {
-            let (a, b) = (made_up("a", 90.0, 0.1, a), made_up("b", 95.0, 0.1, b));
+            let (a, b) = (made_up(Method::Mclv, 90.0, 0.1, a), made_up(Method::Ais, 95.0, 0.1, b));
             [Agreement::new(&[a.clone(), b.clone()]).agree, Agreement::new(&[b, a]).agree]
         };
         use Guarantee::{LowerBound, UpperBound};

@@ -4,7 +4,7 @@ use super::annealing::{Begin, anneal};
 use super::path::Path;
 use super::temperatures::Spacing;
 use super::weights::Weights;
-use super::{Guarantee, LogZ};
+use super::{Guarantee, LogZ, Method};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::Purpose;
@@ -18,10 +18,10 @@ pub struct AisSettings {
     pub n_chains: usize,
     /// Temperatures between the base model and the model.
     pub n_betas: usize,
-    /// How they are spaced.
+    /// How the temperatures are spaced.
     pub spacing: Spacing,
-    /// Visible biases of the base model (no weights), best those of the data (see [`base_bias`](super::base_bias));
-    /// `None`: the model's own.
+    /// Visible biases of the base model, which has no weights; `None`: those of the model. Those of the data are best
+    /// (see [`base_bias`](super::base_bias)).
     pub base_bias: Option<Vec<f32>>,
     /// Seed of the chains.
     pub seed: u64,
@@ -50,11 +50,12 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
 /// `p_β(v) ∝ exp(((1−β)b₀ + βb)ᵀv) Π_j (1 + e^{β(a + Wᵀv)_j})`.
 ///
 /// # Guarantee
-/// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures change nothing of
-/// this: other chains choose them. The error bar is the delta method's over independent chains: honest only while no
-/// few chains carry most of the weight. Their effective sample size is among the notes, and there is an interval only
-/// for 128 chains or more if the log weights of every fourth have a standard deviation of at most 0.25; the others then
-/// give it, and by simulation it covers 93 % or more. Nothing can be said of modes that no chain has found.
+/// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures do not change this,
+/// because other chains choose them. The error bar is the delta method's over independent chains. It is too small if a
+/// few chains carry most of the weight; a note gives the effective sample size. There is an interval only for 128
+/// chains or more, if the log weights of every fourth chain have a standard deviation of at most 0.25. The other chains
+/// then give the interval, and by simulation it covers 93 % or more. Neither the error bar nor the interval contains
+/// modes that no chain has found.
 ///
 /// # Cost
 /// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units, and a few more for the pilot that
@@ -87,13 +88,13 @@ pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result
         interval: weights.interval().map(|(from, to)| (base + from, base + to)),
         notes: weights.notes(),
         guarantee: Guarantee::UnbiasedZ,
-        method: "ais".into(),
+        method: Method::Ais,
         n_states: (settings.n_chains * settings.n_betas) as f64,
         seconds: begun.elapsed().as_secs_f64(),
     })
 }
 
-/// Errors are known only from differences: two of each at least.
+/// An error bar takes at least two chains, and a path at least two temperatures.
 pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
     if (2..=1 << 30).contains(&value) {
         Ok(())
@@ -106,6 +107,7 @@ pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
 mod tests {
     use super::*;
     use crate::model::tests::random_rbm;
+    use crate::partition::Note;
     use crate::progress::Silent;
 
     fn exact(rbm: &Rbm) -> f64 {
@@ -164,7 +166,7 @@ mod tests {
         };
         let log_z = run(1);
         assert!(log_z == run(2) && log_z == run(5));
-        assert!(log_z.interval.is_none() && log_z.notes[1].contains("take more temperatures"), "{log_z:?}");
+        assert!(log_z.interval.is_none() && log_z.notes[1] == Note::UnequalWeights, "{log_z:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Chains per unit of parallel work. Fixed, though no result depends on it.
+/// Chains per unit of parallel work. No result depends on this number.
 const BLOCK: usize = 16;
 
 /// Temperatures between two looks at whether to stop.

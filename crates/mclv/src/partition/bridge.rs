@@ -5,7 +5,7 @@ use super::ais::check_size;
 use super::path::{Path, Replicas};
 use super::temperatures::Pilot;
 use super::weights::student;
-use super::{Guarantee, LogZ};
+use super::{Guarantee, LogZ, Method, Note};
 use crate::mixing::Mixing;
 use crate::model::Rbm;
 use crate::progress::Progress;
@@ -21,11 +21,11 @@ use std::time::Instant;
 pub struct BarSettings {
     /// Independent ladders of chains: the error bar comes from their differences.
     pub n_ladders: usize,
-    /// Temperatures above the base model; `None`: as many as make about half of all swaps succeed, by a pilot.
+    /// Temperatures above the base model; `None`: a pilot finds the number at which about half of all swaps succeed.
     pub n_betas: Option<usize>,
     /// Steps of each ladder that count.
     pub n_steps: usize,
-    /// Steps before them that do not.
+    /// Steps of each ladder before those that count.
     pub burn_in: usize,
     /// Visible biases of the base model, as for [`ais`](super::ais).
     pub base_bias: Option<Vec<f32>>,
@@ -39,7 +39,7 @@ impl Default for BarSettings {
     }
 }
 
-/// What BAR found.
+/// The result of BAR.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// The estimate.
@@ -54,16 +54,16 @@ pub struct Bar {
 const PILOT_BETAS: usize = 200;
 const DISTANCE: f64 = 0.95;
 
-/// Numbers that may be recorded, eight bytes each.
+/// The most numbers that are recorded, eight bytes each.
 const MAX_RECORDS: usize = 1 << 28;
 
 /// Below this share of accepted swaps, neighbours hardly meet.
 const LOW_SWAP_RATE: f64 = 0.1;
 
-/// Above this, ladders have seen different things.
+/// Above this R-hat, ladders have seen different things.
 const HIGH_R_HAT: f64 = 1.05;
 
-/// Fewer ladders say too little about their differences for an interval.
+/// An interval takes this many ladders at least.
 const MIN_LADDERS: usize = 5;
 
 /// Steps between two looks at whether to stop.
@@ -73,13 +73,14 @@ const STEPS_PER_ROUND: usize = 64;
 /// `rbm`; chains at all temperatures exchange their states.
 ///
 /// # Guarantee
-/// Consistent: right in the limit of many steps, with no side known before. The error bar is that of independent
-/// ladders, so it contains the chains' own memory, but no mode that all ladders have missed. There is an interval
-/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05) and neighbours swap (≥ 10 %). **It can be confidently
-/// wrong**: ladders that all miss a mode agree with each other. A note says so with every result.
+/// Consistent: right in the limit of many steps. Before that it may be too small or too large. The error bar comes
+/// from differences between independent ladders, so it contains the autocorrelation of chains, but no mode that all
+/// ladders have missed. There is an interval (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05) and
+/// neighbours swap (≥ 10 %). **It can be confidently wrong**: ladders that all miss a mode agree with each other. A note
+/// says so with every result.
 ///
 /// # Cost
-/// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps; 16 bytes for each that counts.
+/// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps, and 16 bytes for each step that counts.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{BarSettings, bar}, progress::Silent};
@@ -113,23 +114,18 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         })
         .collect();
     let (slowest, rate) = least(&swap_rates);
-    let mut notes = vec![
-        format!("swaps accepted: {:.0} % or more between {} temperatures", 100.0 * rate, n_betas + 1),
-        "error bar and interval are those of ladders: what all of them have missed is in neither, so compare with mclv"
-            .into(),
-    ];
+    let mut notes = vec![Note::SwapRate { rate, n_temperatures: n_betas + 1 }, Note::LaddersOnly];
     let swaps_are_rare = rate < LOW_SWAP_RATE;
     if swaps_are_rare {
-        notes.push(format!("swaps are rare at β = {:.3}: take more temperatures", betas[slowest]));
+        notes.push(Note::RareSwaps { beta: betas[slowest] });
     }
     let (hottest, r_hat) = worst_r_hat(&ladders, n_betas);
     let ladders_disagree = r_hat.is_none_or(|r_hat| r_hat > HIGH_R_HAT);
     match r_hat {
-        Some(r_hat) if ladders_disagree => notes.push(format!(
-            "ladders disagree (R-hat {r_hat:.2} at β = {:.3}), so the error bar may be too small: take more steps",
-            betas[hottest]
-        )),
-        None => notes.push("too few steps to say whether ladders agree: take more steps".into()),
+        Some(r_hat) if ladders_disagree => {
+            notes.push(Note::LaddersDisagree { r_hat, beta: betas[hottest] });
+        }
+        None => notes.push(Note::FewLadderSteps),
         Some(_) => {}
     }
     let value = path.log_z_base() + log_ratio;
@@ -142,7 +138,7 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         interval: is_sound.then_some((value - half, value + half)),
         notes,
         guarantee: Guarantee::None,
-        method: "bar".into(),
+        method: Method::Bar,
         n_states: (settings.n_ladders * (n_betas + 1)) as f64 * steps as f64,
         seconds: begun.elapsed().as_secs_f64(),
     };
@@ -154,14 +150,14 @@ fn least(values: &[f64]) -> (usize, f64) {
     values.iter().enumerate().fold((0, f64::INFINITY), less)
 }
 
-/// What one ladder of chains records.
+/// The record of one ladder of chains.
 #[derive(Clone)]
 struct Ladder {
-    /// Of each pair of neighbours, step by step: `log p*_k/p*_{k+1}` at a state of temperature `k`.
+    /// For each pair of neighbours and each step: `log p*_k/p*_{k+1}` at a state of temperature `k`.
     up: Vec<Vec<f64>>,
     /// `log p*_{k+1}/p*_k` at a state of temperature `k+1`.
     down: Vec<Vec<f64>>,
-    /// Of each pair, swaps accepted and tried.
+    /// For each pair, the numbers of swaps accepted and tried.
     swaps: Vec<(u32, u32)>,
 }
 team::parcel!(Ladder { up, down, swaps });
@@ -281,7 +277,7 @@ fn bennett<'a>(ladders: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)> + Clo
     (root, influences.collect())
 }
 
-/// Where ladders differ most, and R-hat there; none if there are too few steps.
+/// The temperature at which ladders differ most, and R-hat there; `None` if there are too few steps.
 fn worst_r_hat(ladders: &[Ladder], n_pairs: usize) -> (usize, Option<f64>) {
     let r_hats: Option<Vec<f64>> = (0..n_pairs)
         .into_par_iter()
@@ -370,10 +366,12 @@ mod tests {
         let settings = BarSettings { n_betas: Some(2), n_steps: 30, burn_in: 0, ..Default::default() };
         let log_z = bar(&rbm, &settings, &Silent).unwrap().log_z;
         assert!(log_z.interval.is_none(), "{log_z:?}");
-        let notes = log_z.notes.join("; ");
-        assert!(notes.contains("swaps are rare") && notes.contains("ladders disagree"), "{notes}");
+        let is_rare = |note: &Note| matches!(note, Note::RareSwaps { .. });
+        let is_apart = |note: &Note| matches!(note, Note::LaddersDisagree { .. });
+        let notes = &log_z.notes;
+        assert!(notes.iter().any(is_rare) && notes.iter().any(is_apart), "{notes:?}");
         let few = BarSettings { n_steps: 4, ..settings };
-        assert!(bar(&rbm, &few, &Silent).unwrap().log_z.notes.join("; ").contains("too few steps"));
+        assert!(bar(&rbm, &few, &Silent).unwrap().log_z.notes.contains(&Note::FewLadderSteps));
     }
 
     #[test]

@@ -1,32 +1,37 @@
-//! Choose a stopping set by pilots.
+//! Choose a stopping set by pilot tours.
 
 use super::MclvSettings;
-use super::mclv::Pilot;
+use super::budget::{STEPS_PER_STATE, set_steps};
+use super::forecast::Forecast;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::tour::{PilotSettings, StoppingSet, TourEngine};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 use std::fmt;
 
-/// What it takes to draw and weigh a state of a set, in steps.
-const STEPS_PER_STATE: f64 = 10.0;
-/// Pilot chains, and steps of each that are not taken: they begin at states of data.
+/// The occasion of the first candidate's pilot tours, and how many occasions each candidate has.
+const FIRST_OCCASION: u16 = 100;
+const OCCASIONS: u16 = 30;
+/// Pilot chains. They begin at states of the set.
 const N_CHAINS: usize = 256;
+/// Steps of each pilot chain before its states are added to the set.
 const BURN_IN: u32 = 50;
-/// Steps of each whose states are taken, at least and at most.
+/// The smallest and the largest number of steps of a pilot chain whose states are added.
 const N_STEPS: (f64, f64) = (50.0, 2_000.0);
-/// Pilot chains may take one part in so many of the steps of tours without them.
-const SHARE: f64 = 16.0;
-/// They are tried where tours take so many times the steps that a pilot took: they can halve the tours, and need a pilot too.
+/// Pilot chains may make one part in this many of the steps that tours would make without them.
+const CHAIN_SHARE: f64 = 16.0;
+/// Pilot chains are run only if the tours would take at least this many times the pilot tours' steps.
+/// They can halve the length of tours, but need pilot tours of their own.
 const WORTHWHILE: f64 = 4.0;
 
-/// What a stopping set was made from.
+/// How the states of a stopping set were drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetOrigin {
     /// Hidden states drawn for each row of data.
     pub samples_per_row: usize,
-    /// Steps of pilot chains whose states were added: places where the model goes and the data do not.
+    /// Steps of pilot chains, whose states were added to those of the data; 0 if there were none.
     pub pilot_steps: u64,
 }
 
@@ -40,18 +45,20 @@ impl fmt::Display for SetOrigin {
     }
 }
 
-/// Draw a stopping set from data rows with as many samples per row as pilots find cheapest for the target, and add the
-/// states that pilot chains visit if that makes it cheaper still.
+/// A stopping set drawn from data rows, chosen such that the target error takes the fewest steps.
 ///
-/// `candidates` are numbers of samples per row; for each a set is drawn and a pilot run, unless the set alone would cost more
-/// than the best so far with all its tours; and then, where many tours are needed, one for the union of the best and pilot
-/// chains. The cost of a choice is counted in steps: those of the tours that its pilot asks for, those of pilot chains, and
-/// about ten for each state of the set. A set that all tours of its pilot return to is better than one that some do not: of
-/// cut tours the cost is not known.
+/// `candidates` are numbers of samples per row. For each number, a set is drawn and pilot tours are
+/// run, unless drawing the set alone would cost more than the best candidate with all its tours.
+/// If the best candidate needs many tours, the states that pilot chains visit are added to it, and
+/// the larger set is kept if it is cheaper still.
+///
+/// The cost of a set is counted in steps: those of the tours that the target error takes, those of
+/// pilot chains, and ten for each state of the set. A set to which all pilot tours return is
+/// preferred to one to which some do not, because the cost of cut tours is not known.
 ///
 /// # Guarantee
-/// Neither the set nor the tours that count depend on pilot tours in any other way than by this choice, which is made
-/// before them: `E[Ẑ] = Z` given the set, and so without.
+/// The choice depends on pilot tours only, and is made before any tour that counts. Given the set,
+/// `E[Ẑ] = Z`; so `E[Ẑ] = Z` overall.
 ///
 /// # Errors
 /// If there are no candidates or rows, the rows do not fit the model, or a setting is not allowed.
@@ -62,91 +69,102 @@ pub fn choose_stopping_set(
     target_se: f64,
     settings: &MclvSettings,
 ) -> Result<(StoppingSet, SetOrigin)> {
-    choose(rbm, rows, candidates, target_se, settings).map(|chosen| (chosen.set, chosen.origin))
+    let Chosen { engine, origin, .. } = choose(rbm, rows, candidates, target_se, settings)?;
+    Ok((engine.into_set(), origin))
 }
 
-/// A set, and what was found out about it.
-pub(super) struct Chosen {
-    pub(super) set: StoppingSet,
+/// The set that was chosen, ready for the tours that count.
+pub(super) struct Chosen<'a> {
+    /// The engine of the set.
+    pub(super) engine: TourEngine<'a>,
+    /// What pilot tours to this set found.
+    pub(super) forecast: Forecast,
+    /// How the set was drawn.
     pub(super) origin: SetOrigin,
-    /// Steps that all pilots made.
+    /// Steps of all pilot tours and pilot chains, those of sets that were not chosen included.
     pub(super) n_steps: u64,
 }
 
-/// What a set would cost, in steps.
-struct Cost {
-    /// Share of the pilot's tours that did not return.
-    out: f64,
-    /// Set and tours.
-    all: f64,
-    tours: f64,
-    /// What it took to find out.
-    pilot: f64,
+/// A set that may be chosen.
+struct Candidate<'a> {
+    engine: TourEngine<'a>,
+    forecast: Forecast,
+    origin: SetOrigin,
 }
 
-impl Cost {
-    /// Whether it is, with so many steps more.
-    fn is_below(&self, other: &Self, more: f64) -> bool {
-        (self.out, self.all + more) < (other.out, other.all)
+impl Candidate<'_> {
+    /// Share of the pilot tours that did not return.
+    fn out(&self) -> f64 {
+        1.0 - self.forecast.completion
+    }
+
+    /// Steps that the set and the tours for the target take. Pilot chains are not counted.
+    fn cost(&self) -> f64 {
+        self.forecast.steps_for_target() + STEPS_PER_STATE * self.engine.set().len() as f64
+    }
+
+    /// Returns true if this candidate, with its pilot chains, costs less than `other`.
+    fn is_below(&self, other: &Self) -> bool {
+        (self.out(), self.cost() + self.origin.pilot_steps as f64) < (other.out(), other.cost())
     }
 }
 
-/// As [`choose_stopping_set`].
-pub(super) fn choose(
-    rbm: &Rbm,
+/// As [`choose_stopping_set`], with all that was found out about the set.
+pub(super) fn choose<'a>(
+    rbm: &'a Rbm,
     rows: &Rows,
     candidates: &[usize],
     target_se: f64,
     settings: &MclvSettings,
-) -> Result<Chosen> {
+) -> Result<Chosen<'a>> {
     let all: Vec<usize> = (0..rows.n_rows()).collect();
-    // Pilots with a budget share it.
-    let mut limits = settings.tours(0);
+    // The pilots of all candidates share the budget.
+    let mut limits = settings.limits();
     limits.max_steps = limits.max_steps.map(|n| n / (candidates.len() as u64 + 1));
     let mut n_steps = 0;
-    let mut cost_of = |set: &StoppingSet, k: usize| -> Result<Cost> {
-        let pilot = Pilot::run(&TourEngine::new(rbm, set)?, &limits, target_se, 100 + 30 * k as u16)?;
-        n_steps += pilot.n_steps;
-        let tours = pilot.n_tours as f64 * pilot.mean_length;
-        let all = tours + STEPS_PER_STATE * set.len() as f64;
-        Ok(Cost { out: 1.0 - pilot.completion, all, tours, pilot: pilot.n_steps as f64 })
+    let mut try_out = |set: StoppingSet, origin: SetOrigin, k: usize| -> Result<Candidate<'a>> {
+        let engine = TourEngine::with_set(rbm, Cow::Owned(set))?;
+        let occasion = FIRST_OCCASION + OCCASIONS * k as u16;
+        let forecast = Forecast::for_target(&engine, &limits, target_se, occasion)?;
+        n_steps += forecast.n_steps + origin.pilot_steps;
+        Ok(Candidate { engine, forecast, origin })
     };
-    let mut best: Option<(Cost, StoppingSet, usize)> = None;
-    for (k, &m) in candidates.iter().enumerate() {
-        // At least half of the draws are taken to be states of their own.
-        let least = STEPS_PER_STATE * 0.5 * (m * rows.n_rows()) as f64;
-        if best.as_ref().is_some_and(|(best, ..)| best.out == 0.0 && best.all < least) {
+    let mut best: Option<Candidate<'a>> = None;
+    for (k, &samples_per_row) in candidates.iter().enumerate() {
+        let least = set_steps(samples_per_row * rows.n_rows());
+        if best.as_ref().is_some_and(|best| best.out() == 0.0 && best.cost() < least) {
             continue;
         }
-        let set = StoppingSet::draw(rbm, rows, &all, m, settings.seed, 0)?;
-        let cost = cost_of(&set, k)?;
-        if best.as_ref().is_none_or(|(best, ..)| cost.is_below(best, 0.0)) {
-            best = Some((cost, set, m));
+        let set = StoppingSet::draw(rbm, rows, &all, samples_per_row, settings.seed, 0)?;
+        let candidate = try_out(set, SetOrigin { samples_per_row, pilot_steps: 0 }, k)?;
+        if best.as_ref().is_none_or(|best| candidate.is_below(best)) {
+            best = Some(candidate);
         }
     }
-    let (cost, set, samples_per_row) = best.ok_or(Error::Empty {
+    let mut best = best.ok_or(Error::Empty {
         what: "the list of samples per row".into(),
         cure: "give at least one number",
     })?;
-    let origin = SetOrigin { samples_per_row, pilot_steps: 0 };
-    let affordable = settings.max_steps.map_or(cost.tours, |n| cost.tours.min(n as f64));
-    let steps = (affordable / SHARE / N_CHAINS as f64).min(N_STEPS.1);
-    if affordable < WORTHWHILE * cost.pilot || steps < N_STEPS.0 + f64::from(BURN_IN) {
-        return Ok(Chosen { set, origin, n_steps });
+    let tours = best.forecast.steps_for_target();
+    let affordable = settings.max_steps.map_or(tours, |n| tours.min(n as f64));
+    let steps = (affordable / CHAIN_SHARE / N_CHAINS as f64).min(N_STEPS.1);
+    let is_worthwhile = affordable >= WORTHWHILE * best.forecast.n_steps as f64;
+    if is_worthwhile && steps >= N_STEPS.0 + f64::from(BURN_IN) {
+        let steps = steps as u32;
+        let chains = PilotSettings {
+            n_chains: N_CHAINS,
+            burn_in: BURN_IN,
+            n_steps: steps - BURN_IN,
+            seed: settings.seed,
+        };
+        let set = best.engine.set();
+        let both = set.union(&StoppingSet::from_pilot(rbm, Some(set), &chains)?);
+        let origin = SetOrigin { pilot_steps: N_CHAINS as u64 * u64::from(steps), ..best.origin };
+        let candidate = try_out(both, origin, candidates.len())?;
+        if candidate.is_below(&best) {
+            best = candidate;
+        }
     }
-    let chains = PilotSettings {
-        n_chains: N_CHAINS,
-        burn_in: BURN_IN,
-        n_steps: steps as u32 - BURN_IN,
-        seed: settings.seed,
-    };
-    let both = set.union(&StoppingSet::from_pilot(rbm, Some(&set), &chains)?);
-    let pilot_steps = N_CHAINS as u64 * u64::from(steps as u32);
-    let with = cost_of(&both, candidates.len())?;
-    n_steps += pilot_steps;
-    Ok(if with.is_below(&cost, pilot_steps as f64) {
-        Chosen { set: both, origin: SetOrigin { pilot_steps, ..origin }, n_steps }
-    } else {
-        Chosen { set, origin, n_steps }
-    })
+    let Candidate { engine, forecast, origin } = best;
+    Ok(Chosen { engine, forecast, origin, n_steps })
 }

@@ -1,6 +1,6 @@
 //! Compute `log Z` exactly, by streaming over all states of the smaller layer.
 
-use super::{Guarantee, LogZ};
+use super::{Guarantee, LogZ, Method};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::team;
@@ -14,16 +14,16 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// Layers larger than this are not enumerated by anyone.
+/// No machine can enumerate a layer that is larger than this.
 const MAX_UNITS: usize = 62;
 
-/// Tasks summed between two looks at the clock. Their results are added in order, whoever computed them.
+/// Tasks in a round. Their results are added in order, whichever thread computed them.
 const TASKS_PER_ROUND: u64 = 4096;
 
 /// How long exact enumeration may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExactSettings {
-    /// Refuse if the estimated time is longer, in seconds.
+    /// Seconds. An enumeration that would take longer on this machine is refused.
     pub time_limit: f64,
 }
 
@@ -59,7 +59,7 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
     let plan = prepare(&small, settings)?;
     let mut total = Scaled::ZERO;
     sum_tasks(&plan, progress, |sums| {
-        // First within the round: the fewer additions in a row, the less their roundings add up.
+        // Each round is summed on its own first: short sums accumulate less rounding.
         total = total + sums.into_iter().fold(Scaled::ZERO, Add::add);
     })?;
     Ok(LogZ {
@@ -68,19 +68,19 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
         interval: None,
         notes: Vec::new(),
         guarantee: Guarantee::Exact,
-        method: "exact".into(),
+        method: Method::Exact,
         n_states: (small.n_hidden() as f64).exp2(),
         seconds: begun.elapsed().as_secs_f64(),
     })
 }
 
-/// The machine, or its mirror if that has fewer hidden units.
+/// The model, or its mirror image if that has fewer hidden units.
 pub(crate) fn smaller_layer_hidden(rbm: &Rbm) -> Cow<'_, Rbm> {
     if rbm.n_hidden() <= rbm.n_visible() { Cow::Borrowed(rbm) } else { Cow::Owned(rbm.mirror()) }
 }
 
-/// Make the enumeration of the hidden layer ready, if the time allows it. State `s` has the bits of the number `s`;
-/// task `k` has as many states as any other, from `k` times that many on.
+/// Prepare the enumeration of the hidden layer, if the time limit allows it. State `s` has the bits of the number `s`.
+/// All tasks have the same number of states `n`, and task `k` begins at state `kn`.
 pub(crate) fn prepare(rbm: &Rbm, settings: &ExactSettings) -> Result<Enumeration> {
     let isa = Isa::best();
     let n_units = rbm.n_hidden();
@@ -94,7 +94,7 @@ pub(crate) fn prepare(rbm: &Rbm, settings: &ExactSettings) -> Result<Enumeration
     Ok(plan)
 }
 
-/// Give `take` the sums of all tasks, in order, a round at a time.
+/// Pass the sums of all tasks to `take`, in order, one round at a time.
 pub(crate) fn sum_tasks(
     plan: &Enumeration,
     progress: &dyn Progress,
@@ -123,7 +123,8 @@ pub(crate) fn sum_tasks(
     Ok(())
 }
 
-/// Seconds that exact enumeration takes on a nominal machine: for plans that must not depend on the clock.
+/// Seconds that exact enumeration takes on a nominal machine. They depend on the sizes of the layers only, so that a
+/// plan made with them does not depend on the clock.
 pub fn nominal_seconds(n_visible: usize, n_hidden: usize) -> f64 {
     /// Lane operations per second of two ordinary cores.
     const NOMINAL_RATE: f64 = 4e10;

@@ -1,19 +1,20 @@
-//! Give a confidence interval for the mean of positive numbers with a long tail, or say why not.
+//! Give a confidence interval for the mean of positive numbers with a long tail, or the reason why none can be given.
 //!
 //! Tour lengths are mostly 1 and rarely thousands. The plain interval (mean ± 1.96 standard errors) then covers far less
 //! than it says, because samples without long tours have both a small mean and a small error. Four remedies:
 //!
-//! 1. *Decline*, when few values carry the second moment: `(Σy²)²/Σy⁴ < 4` with `y` the excess over the smallest.
-//! 2. *Who decides does not measure*: every fourth value has a say in whether there is an interval, and the other three
-//!    quarters give it. Samples that look light by chance would otherwise be the ones that get an interval, a wrong one. As it
-//!    is, the interval is independent of the decision: those that are given cover as often as all would.
+//! 1. *Decline* if few values carry the second moment: `(Σy²)²/Σy⁴ < 4`, where `y` is the excess over the smallest value.
+//! 2. *Separate decision and measurement*: every fourth value decides whether there is an interval, and the other three
+//!    quarters give it. If all values did both, samples that look light by chance would get an interval, and a wrong one.
+//!    As it is, the interval is independent of the decision: the intervals that are given cover as often as all would.
 //! 3. *Skewness*: Hall's (1992) cubic transformation of the studentised mean, which is monotone and has a closed inverse.
-//! 4. *The unseen*: the upper end is that of the sample with five more values as large as the largest seen. Beyond its
-//!    maximum a sample of `n` knows nothing; what lies there adds about `max/n` to the mean unless the tail is very heavy.
+//! 4. *Unseen values*: the upper end is that of the sample with five more values as large as the largest one seen. A
+//!    sample of `n` says nothing about values beyond its maximum; they add about `max/n` to the mean unless the tail is
+//!    very heavy.
 //!
-//! Measured by `cargo test --release -p mclv --lib interval -- --nocapture`, which prints coverage, width and how often it
-//! declines for all laws of the test; DESIGN.md has the table. What no interval can do is to cover a rare kind of tour of which
-//! there is no trace: kinds that matter must be expected about six times in the sample.
+//! `cargo test --release -p mclv --lib interval -- --nocapture` prints the coverage, the width and how often an interval
+//! is declined, for all laws of the test; DESIGN.md has the table. No interval can cover a rare kind of tour that left no
+//! trace in the sample: each kind that matters must be expected about six times.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -22,11 +23,11 @@ use std::fmt;
 const Z: f64 = 1.959_963_984_540_054;
 /// Fewer values than this show no tail.
 const MIN_VALUES: usize = 2_000;
-/// One value of so many decides.
+/// One value in this many decides whether there is an interval.
 const DECIDERS: usize = 4;
-/// Fewest deciding values that may carry the second moment.
+/// The smallest number of deciding values that may carry the second moment.
 const MIN_CARRIERS: f64 = 4.0;
-/// Values like the largest that the upper end allows for.
+/// The number of unseen values, as large as the largest, that the upper end allows for.
 const N_UNSEEN: f64 = 5.0;
 
 /// Why there is no interval.
@@ -34,14 +35,14 @@ const N_UNSEEN: f64 = 5.0;
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Declined {
-    /// Fewer values than the tail can be judged from.
+    /// There are too few values to judge their tail.
     TooFew {
-        /// How many there are.
+        /// The number of values.
         n: usize,
     },
-    /// All values are equal: whatever varies has not been seen.
+    /// All values are equal, so the variation has not been seen.
     NoVariation,
-    /// The second moment rests on a few values: the tail has not been seen.
+    /// A few values carry the second moment, so the tail has not been seen.
     FewCarriers {
         /// `(Σy²)²/Σy⁴` of the values that decide.
         n: f64,

@@ -1,21 +1,22 @@
-//! Carry a value of `log Z` together with what it is worth.
+//! Carry a value of `log Z` together with its uncertainty, its guarantee and its cost.
 
+use super::{Method, Note};
 use serde::{Deserialize, Serialize};
 
-/// What is known about an estimate, of `Z` and of `log Z`.
+/// What a method guarantees about its estimates of `Z` and of `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Guarantee {
-    /// The value itself, to rounding.
+    /// The value is exact up to rounding.
     Exact,
-    /// `E[Ẑ] = Z`; the logarithm is then too small on average, the more so the larger its error bar.
+    /// `E[Ẑ] = Z`. The logarithm is then too small on average, by more if its error bar is larger.
     UnbiasedZ,
-    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`: a likelihood from it looks better than it is.
+    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`: a likelihood made with it looks better than it is.
     LowerBound,
-    /// `E[log Ẑ] ≥ log Z`: a likelihood from it looks worse than it is.
+    /// `E[log Ẑ] ≥ log Z`: a likelihood made with it looks worse than it is.
     UpperBound,
-    /// Consistent at best: no side is known.
+    /// The estimate is consistent at best, and may be too small or too large.
     None,
 }
 
@@ -41,7 +42,7 @@ impl Guarantee {
         }
     }
 
-    /// What is guaranteed of a likelihood made with it: the other side.
+    /// What is guaranteed of a likelihood made with it: it errs to the other side.
     pub fn of_likelihood(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -68,20 +69,21 @@ pub struct LogZ {
     pub value: f64,
     /// Standard error of `value`; 0 if exact.
     pub std_err: f64,
-    /// A 95 % confidence interval for `log Z`, if the method dares to give one.
+    /// A 95 % confidence interval for `log Z`, unless the method declines to give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// What the method guarantees.
     pub guarantee: Guarantee,
-    /// The method's name.
-    pub method: String,
-    /// States summed, or Gibbs steps made.
+    /// The method.
+    pub method: Method,
+    /// States summed and Gibbs steps made. A [`Plan`](super::Plan) counts everything it did: pilots,
+    /// exact samples, and tours that it gave up.
     pub n_states: f64,
     /// Wall time.
     pub seconds: f64,
-    /// What to know before relying on it: why there is no interval, few chains carrying the weight, and the cure.
+    /// What to know before relying on the value: the reason why there is no interval, for example.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
+    pub notes: Vec<Note>,
 }
 
 impl LogZ {
@@ -102,23 +104,89 @@ impl LogZ {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::partition::{Declined, Origin, SetOrigin};
+
+    fn log_z(notes: Vec<Note>) -> LogZ {
+        LogZ {
+            value: 1.5,
+            std_err: 0.25,
+            interval: None,
+            guarantee: Guarantee::UnbiasedZ,
+            method: Method::ReverseAis,
+            n_states: 100.0,
+            seconds: 0.5,
+            notes,
+        }
+    }
+
+    /// Every kind of note comes back as it was, and is an object with its kind in it.
+    #[test]
+    fn notes_come_back_from_files_as_they_were() {
+        let origin = SetOrigin { samples_per_row: 4, pilot_steps: 1 << 40 };
+        let notes = vec![
+            Note::GivenSet { n_states: 3 },
+            Note::DrawnSet { n_states: 7, n_rows: 5, origin },
+            Note::VisitedSet { n_states: 2 },
+            Note::ToursDoNotReturn { completion: 0.125, n_steps: 10 },
+            Note::ToursStayedOut { max_steps: 1000 },
+            Note::ToursCut { n_cut: 1, n_tours: 8 },
+            Note::MeanField,
+            Note::TailUnseen { reason: Declined::TooFew { n: 9 } },
+            Note::TailUnseen { reason: Declined::NoVariation },
+            Note::TailUnseen { reason: Declined::FewCarriers { n: 1.5 } },
+            Note::TargetMissed { ratio: 2.0 },
+            Note::EffectiveSampleSize { effective: 3.5, n_chains: 128, spread: 0.75 },
+            Note::FewChains { enough: 128 },
+            Note::UnequalWeights,
+            Note::ExactSamples,
+            Note::GreyRowsCut,
+            Note::NotFromModel { origin: Origin::Data },
+            Note::SwapRate { rate: 0.5, n_temperatures: 9 },
+            Note::LaddersOnly,
+            Note::RareSwaps { beta: 0.25 },
+            Note::LaddersDisagree { r_hat: 1.25, beta: 0.5 },
+            Note::FewLadderSteps,
+        ];
+        for note in &notes {
+            let json = serde_json::to_value(note).unwrap();
+            assert!(json["note"].is_string(), "{json}");
+            assert!(!note.to_string().contains("--"), "no flags of the command line: {note}");
+        }
+        let all = log_z(notes);
+        let text = serde_json::to_string(&all).unwrap();
+        assert!(text.contains(r#""method":"reverse-ais""#), "{text}");
+        assert_eq!(serde_json::from_str::<LogZ>(&text).unwrap(), all);
+        let drawn = serde_json::to_value(&all.notes[1]).unwrap();
+        let expected = serde_json::json!({
+            "note": "drawn-set", "n_states": 7, "n_rows": 5, "samples_per_row": 4, "pilot_steps": 1u64 << 40,
+        });
+        assert_eq!(drawn, expected);
+    }
+
+    /// Files of the version before hold notes as plain strings, which are kept word for word.
+    #[test]
+    fn notes_in_words_are_read_and_written_as_they_are() {
+        let old = r#"{"value":1.5,"std_err":0.25,"guarantee":"unbiased-z","method":"reverse-ais",
+            "n_states":100.0,"seconds":0.5,"notes":["no interval: take 128 chains or more"]}"#;
+        let words = "no interval: take 128 chains or more";
+        let read: LogZ = serde_json::from_str(old).unwrap();
+        assert_eq!(read, log_z(vec![Note::Text(words.into())]));
+        assert_eq!(read.notes[0].to_string(), words);
+        assert_eq!(serde_json::to_value(&read.notes[0]).unwrap(), words);
+    }
 
     #[test]
-    fn limits_are_the_interval_or_else_from_the_standard_error() {
-        let mut z = LogZ {
-            value: 10.0,
-            std_err: 0.0,
-            interval: None,
-            guarantee: Guarantee::Exact,
-            method: "exact".into(),
-            n_states: 1.0,
-            seconds: 0.0,
-            notes: Vec::new(),
-        };
-        assert_eq!((z.limits(), z.limits_of_likelihood(-3.0)), ((10.0, 10.0), None));
-        z.std_err = 1.0;
-        assert_eq!(z.limits(), (10.0 - 1.96, 10.0 + 1.96));
-        z.interval = Some((9.0, 14.0));
-        assert_eq!((z.limits(), z.limits_of_likelihood(-3.0)), ((9.0, 14.0), Some((-7.0, -2.0))));
+    fn limits_are_the_interval_or_follow_from_the_error_bar() {
+        let without = log_z(Vec::new());
+        assert_eq!(without.limits(), (1.5 - 0.49, 1.5 + 0.49));
+        assert_eq!(LogZ { interval: Some((1.0, 3.0)), ..without }.limits(), (1.0, 3.0));
+    }
+
+    #[test]
+    fn limits_of_a_likelihood_are_those_of_log_z_turned_round() {
+        let exact = LogZ { value: 10.0, std_err: 0.0, ..log_z(Vec::new()) };
+        assert_eq!((exact.limits(), exact.limits_of_likelihood(-3.0)), ((10.0, 10.0), None));
+        let estimate = LogZ { interval: Some((9.0, 14.0)), ..exact };
+        assert_eq!(estimate.limits_of_likelihood(-3.0), Some((-7.0, -2.0)));
     }
 }

@@ -1,16 +1,21 @@
-//! The partition function `Z`, and what each way to it guarantees.
+//! The partition function `Z`: a planner, the methods it uses, and what each of them guarantees.
 
 mod agreement;
 mod ais;
 mod annealing;
 mod bridge;
+mod budget;
 mod choice;
 mod exact;
+mod exact_samples;
+mod forecast;
 mod interval;
 mod log_z;
 mod mclv;
+mod method;
+mod note;
 mod path;
-mod question;
+mod plan;
 mod reverse_ais;
 mod temperatures;
 mod weights;
@@ -18,14 +23,18 @@ mod weights;
 pub use agreement::{Agreement, Comparison};
 pub use ais::{AisSettings, ais, base_bias};
 pub use bridge::{Bar, BarSettings, bar};
+pub use budget::Budget;
+pub(crate) use budget::NOMINAL_STEP;
 pub use choice::{SetOrigin, choose_stopping_set};
 pub use exact::{ExactSettings, exact, nominal_seconds};
-pub(crate) use exact::{enumeration, prepare, smaller_layer_hidden, sum_tasks};
+pub(crate) use exact::{enumeration, smaller_layer_hidden};
+pub use exact_samples::exact_samples;
 pub use interval::{Declined, mean_interval};
 pub use log_z::{Guarantee, LogZ};
-pub(crate) use mclv::mclv_within;
 pub use mclv::{Effort, MclvSettings, mclv, mclv_from_tours};
-pub(crate) use question::NOMINAL_STEP;
-pub use question::{Method, MethodSettings, Question};
+pub use method::Method;
+pub use note::Note;
+pub(crate) use plan::spread;
+pub use plan::{Inputs, MethodSettings, Plan};
 pub use reverse_ais::{Origin, ReverseAisSettings, reverse_ais};
 pub use temperatures::Spacing;

@@ -1,11 +1,12 @@
-//! Lead from independent units to a model, temperature by temperature, and move chains along.
+//! Define the models between independent units and an RBM, and move chains along them.
 //!
 //! ```text
 //! p_β(v) ∝ exp(b₀ᵀv) · exp(β dᵀv) · Π_j (1 + e^{β(a + Wᵀv)_j}),      d = b − b₀,  0 ≤ β ≤ 1
 //! ```
-//! `β = 0` is the base model, whose `Z` is known; `β = 1` is the model. `d` is held as one more column of `W`, whose
-//! hidden unit is always on: one product then gives all that is needed of a visible state, and a hidden state times
-//! `β` gives the visible inputs at any temperature. Weights are never scaled, and all temperatures share them.
+//! `β = 0` is the base model, whose `Z` is known; `β = 1` is the model. `d` is stored as one more column of
+//! `W`, whose hidden unit is always on. One product with `W` then gives everything that is needed of a visible
+//! state, and one product with `β` times a hidden state gives the visible inputs at any temperature. Weights are
+//! never scaled, so all temperatures share one matrix.
 
 use crate::bits::words_for;
 use crate::model::Rbm;

@@ -5,7 +5,7 @@ use super::annealing::{Begin, anneal};
 use super::path::Path;
 use super::temperatures::Spacing;
 use super::weights::Weights;
-use super::{Guarantee, LogZ};
+use super::{Guarantee, LogZ, Method, Note};
 use crate::Result;
 use crate::bits::BitRows;
 use crate::model::Rbm;
@@ -14,11 +14,11 @@ use crate::rng::Purpose;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// What the states are that reverse AIS begins at.
+/// Where the states come from that reverse AIS begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Independent draws from the model itself, such as [`sample::exact`](crate::sample::exact)'s.
+    /// Independent draws from the model itself, such as those of [`exact_samples`](super::exact_samples).
     ExactSamples,
     /// Rows of data.
     Data,
@@ -57,10 +57,10 @@ impl Default for ReverseAisSettings {
 /// `n_betas` block-Gibbs steps for each state.
 ///
 /// ```
-/// use mclv::partition::{Guarantee, Origin, ReverseAisSettings, reverse_ais};
-/// use mclv::{Rbm, progress::Silent, sample};
+/// use mclv::partition::{Guarantee, Origin, ReverseAisSettings, exact_samples, reverse_ais};
+/// use mclv::{Rbm, progress::Silent};
 /// let rbm = Rbm::new(3, 2, &[0.5; 6], &[0.0; 3], &[0.1; 2])?;
-/// let states = sample::exact(&rbm, 100, 1, &Default::default(), &Silent)?;
+/// let states = exact_samples(&rbm, 100, 1, &Default::default(), &Silent)?;
 /// let settings = ReverseAisSettings { n_betas: 100, ..Default::default() };
 /// let log_z = reverse_ais(&rbm, &states, Origin::ExactSamples, &settings, &Silent)?;
 /// assert_eq!(log_z.guarantee, Guarantee::UpperBound);
@@ -90,8 +90,7 @@ pub fn reverse_ais(
     let mut notes = weights.notes();
     let exact = origin == Origin::ExactSamples;
     if !exact {
-        let what = if origin == Origin::Data { "data" } else { "the ends of chains" };
-        notes.push(format!("begun at {what}, not at samples of the model: neither a bound nor an interval"));
+        notes.push(Note::NotFromModel { origin });
     }
     Ok(LogZ {
         value: base - weights.log_mean,
@@ -99,7 +98,7 @@ pub fn reverse_ais(
         interval: weights.interval().filter(|_| exact).map(|(from, to)| (base - to, base - from)),
         notes,
         guarantee: if exact { Guarantee::UpperBound } else { Guarantee::None },
-        method: "reverse-ais".into(),
+        method: Method::ReverseAis,
         n_states: (states.n_rows() * settings.n_betas) as f64,
         seconds: begun.elapsed().as_secs_f64(),
     })
@@ -109,8 +108,8 @@ pub fn reverse_ais(
 mod tests {
     use super::*;
     use crate::model::tests::random_rbm;
+    use crate::partition::exact_samples;
     use crate::progress::Silent;
-    use crate::sample;
 
     /// z of the mean of `Z/Ẑ` over 400 runs of 4 states, and the mean of `log Ẑ − log Z` in its standard errors.
     fn z_scores(rbm: &Rbm, states: impl Fn(u64) -> BitRows) -> (f64, f64) {
@@ -138,12 +137,12 @@ mod tests {
     fn the_inverse_of_z_is_unbiased_from_exact_samples_only() {
         let rbm = random_rbm(7, 4, 1.5, 120);
         let (identity, side) =
-            z_scores(&rbm, |seed| sample::exact(&rbm, 4, seed, &Default::default(), &Silent).unwrap());
+            z_scores(&rbm, |seed| exact_samples(&rbm, 4, seed, &Default::default(), &Silent).unwrap());
         assert!(identity.abs() < 4.5, "z = {identity}");
         assert!(side > 3.0, "high on average: {side} standard errors");
         let base = Rbm::new(7, 4, &[0.0; 28], rbm.visible_bias(), &[0.0; 4]).unwrap();
         let (identity, _) =
-            z_scores(&rbm, |seed| sample::exact(&base, 4, seed, &Default::default(), &Silent).unwrap());
+            z_scores(&rbm, |seed| exact_samples(&base, 4, seed, &Default::default(), &Silent).unwrap());
         assert!(identity.abs() > 4.5, "the control must be caught: z = {identity}");
     }
 
@@ -174,7 +173,7 @@ mod tests {
     #[test]
     fn threads_do_not_matter() {
         let rbm = random_rbm(30, 12, 1.0, 121);
-        let states = sample::exact(&rbm, 40, 2, &Default::default(), &Silent).unwrap();
+        let states = exact_samples(&rbm, 40, 2, &Default::default(), &Silent).unwrap();
         let run = |n| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
             let settings = ReverseAisSettings { n_betas: 30, ..Default::default() };

@@ -13,11 +13,11 @@ use std::ops::Range;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
-    /// Evenly.
+    /// Evenly spaced.
     Linear,
     /// Closer at both ends: evenly spaced points through a logistic function from −4 to 4.
     Sigmoid,
-    /// Where a pilot of other chains finds that the distribution changes: equal steps of its thermodynamic length.
+    /// Dense where the distribution changes fast, by a pilot of other chains: equal steps of thermodynamic length.
     #[default]
     Adaptive,
 }
@@ -52,10 +52,10 @@ fn logistic(t: f64) -> f64 {
 const PILOT_CHAINS: usize = 32;
 const BLOCK: usize = 16;
 
-/// Share of the temperatures that lie where they would without a pilot: it may have missed something.
+/// Share of the temperatures that are placed without the pilot, because the pilot may have missed something.
 const RESERVE: f64 = 0.1;
 
-/// What chains that are thrown away tell about the path.
+/// What pilot chains, which are not part of any estimate, say about the path.
 pub(super) struct Pilot {
     /// A coarse ladder.
     betas: Vec<f64>,
@@ -64,7 +64,7 @@ pub(super) struct Pilot {
 }
 
 impl Pilot {
-    /// Anneal along `n` temperatures and watch how much the slopes of the log weights differ between chains.
+    /// Anneal along `n` temperatures and measure how much the slopes of the log weights differ between chains.
     pub(super) fn run(path: &Path, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
         let betas: Vec<f64> = (0..=n).map(|t| logistic(t as f64 / n as f64)).collect();
         let of_block = |block: usize| {
@@ -95,7 +95,7 @@ impl Pilot {
         Ok(Self { betas, length })
     }
 
-    /// The thermodynamic length of the whole path: how many standard deviations of slope it is long.
+    /// The thermodynamic length of the whole path.
     pub(super) fn length(&self) -> f64 {
         self.length[self.length.len() - 1]
     }

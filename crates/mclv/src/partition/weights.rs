@@ -1,5 +1,6 @@
 //! Summarise the importance weights of independent chains.
 
+use super::Note;
 use super::interval::split;
 
 /// The mean of positive weights that are given by their logarithms.
@@ -9,7 +10,7 @@ pub(super) struct Weights {
     pub(super) log_mean: f64,
     /// Its standard error, by the delta method.
     pub(super) std_err: f64,
-    /// `(Σw)²/Σw²`: as many equal weights would be as good.
+    /// `(Σw)²/Σw²`: this many equal weights would be as good.
     pub(super) effective: f64,
     /// The logarithm of the mean of log-normal weights with these moments, and its standard error.
     cox: (f64, f64),
@@ -19,15 +20,15 @@ pub(super) struct Weights {
     interval: Option<(f64, f64)>,
 }
 
-/// There is an interval for this many weights, if the logarithms of those that decide have no larger standard deviation.
-/// Beyond, the largest weights matter and have not been seen.
+/// An interval takes this many weights at least, and the log weights that decide may have this standard deviation at
+/// most. If they vary more, the mean depends on large weights that have not been seen.
 const HEALTHY_SIZE: usize = 128;
 const HEALTHY_SPREAD: f64 = 0.25;
-/// How much further the interval reaches above: it is the large weights that a sample lacks.
+/// The upper half of the interval is this many times as wide, because a sample lacks large weights rather than small.
 const UPPER: f64 = 1.5;
 
 impl Weights {
-    /// At least two weights.
+    /// Summarise at least two weights.
     pub(super) fn new(log_w: &[f64]) -> Self {
         let all = Self::without_interval(log_w);
         let (deciding, measuring) = split(log_w);
@@ -63,14 +64,14 @@ impl Weights {
 
     /// A 95 % interval for the logarithm of the expected weight, unless weights vary too much.
     ///
-    /// Every fourth weight has a say in whether there is one, and the others give it: samples that look good by chance are
-    /// not the ones that measure.
+    /// Every fourth weight decides whether there is an interval, and the other weights give it. The interval is
+    /// therefore independent of the decision, and samples that look good by chance do no harm.
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         self.interval
     }
 
-    /// Both the delta method's interval and that of log-normal weights (Cox's): the first is right for many weights whatever
-    /// their law, the second already when the rare large ones that the mean needs have not been seen.
+    /// The hull of two intervals: the delta method's, which is right for many weights of any law, and Cox's for
+    /// log-normal weights, which is right even if the rare large weights have not been seen.
     fn around(&self) -> (f64, f64) {
         let t = student(self.n - 1);
         let of = |(centre, error): (f64, f64)| (centre - t * error, centre + UPPER * t * error);
@@ -78,17 +79,17 @@ impl Weights {
         (plain.0.min(cox.0), plain.1.max(cox.1))
     }
 
-    /// What a reader should know, with what to do about it.
-    pub(super) fn notes(&self) -> Vec<String> {
-        let mut notes = vec![format!(
-            "effective sample size of the weights: {:.1} of {}, whose logarithms have a standard deviation of {:.3}",
-            self.effective, self.n, self.spread
-        )];
+    /// What a reader should know, with the cure.
+    pub(super) fn notes(&self) -> Vec<Note> {
+        let mut notes = vec![Note::EffectiveSampleSize {
+            effective: self.effective,
+            n_chains: self.n,
+            spread: self.spread,
+        }];
         if self.n < HEALTHY_SIZE {
-            notes.push(format!("no interval: take {HEALTHY_SIZE} chains or more"));
+            notes.push(Note::FewChains { enough: HEALTHY_SIZE });
         } else if self.interval.is_none() {
-            let problem = "weights vary so much that the error bar may be too small";
-            notes.push(format!("{problem}, and there is no interval: take more temperatures"));
+            notes.push(Note::UnequalWeights);
         }
         notes
     }
@@ -198,6 +199,6 @@ mod tests {
         assert_eq!((weights.log_mean, weights.std_err, weights.effective), (1e4, 0.0, 128.0));
         assert_eq!(weights.interval(), Some((1e4, 1e4)));
         assert_eq!(weights.notes().len(), 1);
-        assert!(Weights::new(&[0.0; 127]).notes()[1].contains("take 128 chains"));
+        assert!(Weights::new(&[0.0; 127]).notes()[1].to_string().contains("take 128 chains"));
     }
 }

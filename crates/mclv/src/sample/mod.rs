@@ -1,9 +1,8 @@
 //! Draw from a model: freely, or given the values of some visible units.
 
 mod chains;
-mod exact;
 mod known;
 
+pub use crate::partition::exact_samples as exact;
 pub use chains::{SampleSettings, Samples, Start, sample};
-pub use exact::exact;
 pub use known::{Given, Known, Ranges};

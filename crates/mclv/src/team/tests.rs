@@ -2,17 +2,17 @@
 
 use super::*;
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::{self, DataSpec, RealRows, Rows, Split};
-use crate::gradient::{Gradient, Lvs, Starts, TourLength, Unfinished, VisibleChain};
 use crate::model::tests::random_rbm;
 use crate::numpy::to_npy;
 use crate::partition::{self, AisSettings, BarSettings};
 use crate::progress::Silent;
 use crate::rng::{Purpose, stream};
 use crate::sample::{SampleSettings, Start, sample};
+use crate::settings::{EstimatorSettings, LvsSettings, Rule, Settings, Starts, TourLength, Unfinished};
 use crate::tour::{PilotSettings, StoppingSet, TourEngine, TourSettings};
 use crate::train::trainer::Trainer;
-use crate::train::{Optimizer, TrainSettings};
 use crate::{Rbm, Result};
 use std::sync::{Barrier, Mutex};
 
@@ -40,7 +40,7 @@ impl Team for Thread {
 }
 
 /// What each of `size` ranks makes of `work`.
-fn on_ranks<R: Send>(size: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+pub(crate) fn on_ranks<R: Send>(size: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let table = Arc::new((Mutex::new(vec![Vec::new(); size]), Barrier::new(size)));
     std::thread::scope(|scope| {
         let rank = |rank: usize| {
@@ -152,37 +152,38 @@ fn bits_of(rbm: &Rbm) -> Vec<u32> {
 fn training_does_not_depend_on_ranks() {
     let sampled = VisibleChain::Sampled;
     let lvs = |unfinished, starts, visible| {
-        Gradient::Lvs(Lvs {
+        EstimatorSettings::Lvs(LvsSettings {
             k: TourLength::Steps(3),
-            n_tours: 150,
+            n_tours: Some(150),
             unfinished,
             starts,
             visible,
-            ..Lvs::default()
+            ..LvsSettings::default()
         })
     };
     let gradients = [
-        Gradient::Cd { k: 2, visible: sampled },
-        Gradient::Pcd { k: 2, n_chains: 300, visible: VisibleChain::MeanField },
-        Gradient::Pcd { k: 1, n_chains: 1000, visible: sampled },
+        EstimatorSettings::Cd { k: 2, visible: sampled },
+        EstimatorSettings::Pcd { k: 2, n_chains: Some(300), visible: VisibleChain::MeanField },
+        EstimatorSettings::Pcd { k: 1, n_chains: Some(1000), visible: sampled },
         lvs(Unfinished::Carry, Starts::Metropolis, sampled),
         lvs(Unfinished::Drop, Starts::Weighted, VisibleChain::MeanField),
         lvs(Unfinished::Keep, Starts::Fresh, sampled),
-        Gradient::Exact,
+        EstimatorSettings::Exact,
     ];
     for (k, gradient) in gradients.into_iter().enumerate() {
         let data = rows(2300, 130, k % 2 == 1);
         check_same(&format!("{gradient:?}"), || {
-            let settings = TrainSettings {
-                n_hidden: if gradient == Gradient::Exact { 4 } else { 70 },
+            let settings = Settings {
+                n_hidden: Some(if gradient == EstimatorSettings::Exact { 4 } else { 70 }),
                 // With 1,100 rows CD and the second PCD have pairs enough for ranks to share the sums.
-                batch_size: if k % 2 == 0 { 1100 } else { 200 },
-                epochs: 2,
-                optimizer: if k % 3 == 0 { Optimizer::ADAM } else { Optimizer::default() },
-                clip: if k == 2 { 1.0 } else { 0.0 },
-                gradient: gradient.clone(),
-                ..TrainSettings::default()
+                batch_size: Some(if k % 2 == 0 { 1100 } else { 200 }),
+                epochs: Some(2.into()),
+                learning_rate: Some(0.4),
+                optimizer: Some(if k % 3 == 0 { Rule::Adam } else { Rule::Sgd }),
+                clip: Some((k == 2).then_some(1.0).into()),
+                ..Settings::from(&gradient)
             };
+            let settings = settings.check(data.n_rows()).unwrap();
             let mut trainer = Trainer::new(settings, &data, None).unwrap();
             while !trainer.is_finished() {
                 trainer.epoch(&data, &Silent).unwrap();

@@ -21,11 +21,18 @@ use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::layer::Scratch;
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// Steps that all tours may make in the first round.
 const FIRST_ROUND: u32 = 16;
+
+#[cfg(test)]
+thread_local! {
+    /// Engines that this thread has made: none is to be made twice.
+    pub(crate) static N_ENGINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
 
 /// Statistics to be summed along tours: `add(v, h, sums)` adds `f(v, h)` of packed states to `sums`.
 pub type AddStatistics<'a> = dyn Fn(&[u64], &[u64], &mut [f64]) + Sync + 'a;
@@ -50,7 +57,7 @@ pub type AddStatistics<'a> = dyn Fn(&[u64], &[u64], &mut [f64]) + Sync + 'a;
 #[derive(Clone, Debug)]
 pub struct TourEngine<'a> {
     pub(super) rbm: &'a Rbm,
-    set: &'a StoppingSet,
+    set: Cow<'a, StoppingSet>,
     pub(super) table: StartTable,
 }
 
@@ -60,6 +67,13 @@ impl<'a> TourEngine<'a> {
     /// # Errors
     /// If the set is empty or its states are not as wide as the model's hidden layer.
     pub fn new(rbm: &'a Rbm, set: &'a StoppingSet) -> Result<Self> {
+        Self::with_set(rbm, Cow::Borrowed(set))
+    }
+
+    /// As [`new`](Self::new), of a set that the engine may own.
+    pub(crate) fn with_set(rbm: &'a Rbm, set: Cow<'a, StoppingSet>) -> Result<Self> {
+        #[cfg(test)]
+        N_ENGINES.set(N_ENGINES.get() + 1);
         if set.is_empty() {
             return Err(Error::Empty {
                 what: "the stopping set".into(),
@@ -69,6 +83,16 @@ impl<'a> TourEngine<'a> {
         let free = rbm.free_energy_h(&Rows::Bits(set.states().clone()))?;
         let table = StartTable::from_log_weights(free.into_iter().map(|f| -f).collect());
         Ok(Self { rbm, set, table })
+    }
+
+    /// The stopping set.
+    pub(crate) fn set(&self) -> &StoppingSet {
+        &self.set
+    }
+
+    /// Give the stopping set back; a borrowed one is copied.
+    pub(crate) fn into_set(self) -> StoppingSet {
+        self.set.into_owned()
     }
 
     /// `log Z_S = log Σ_{h∈H} p*(h)`.
@@ -373,7 +397,7 @@ impl Round<'_> {
         let h = from[..next * n_words].to_vec();
         let mut chains = Chains::new(rbm, self.settings.visible, h, (0..next).map(clock).collect());
         let places = (0..next).map(place).collect();
-        let mut walk = Walk::new(rbm, self.engine.set, &mut chains, places, u64::from(limit))
+        let mut walk = Walk::new(rbm, &self.engine.set, &mut chains, places, u64::from(limit))
             .ending_at_first(first.as_deref());
         let mut scratch = Scratch::of_thread();
         while !walk.is_over() && !self.is_late() {

@@ -37,6 +37,8 @@ mod walk;
 
 pub use ccdf::{Ccdf, CcdfPoint};
 pub use classes::ClassTours;
+#[cfg(test)]
+pub(crate) use engine::N_ENGINES;
 pub use engine::{AddStatistics, TourEngine};
 pub use estimate::{Estimate, EstimateGuarantee};
 pub use extremes::{Extremes, FirstStep};

@@ -19,7 +19,8 @@ use crate::data::{self, DataSpec, Rows};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
-use crate::train::{TrainSettings, Training};
+use crate::settings::{EstimatorName, Settings};
+use crate::train::Training;
 
 /// The largest `|z|` that is put down to chance.
 const LIMIT: f64 = 5.5;
@@ -73,8 +74,14 @@ fn cases() -> Vec<Case> {
 fn bars_and_stripes() -> (Rbm, Rows) {
     let spec = DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() };
     let data = data::load(&spec, &Silent).unwrap().rows;
-    let settings =
-        TrainSettings { n_hidden: 8, epochs: 2_000, batch_size: 14, seed: 3, ..TrainSettings::default() };
+    let settings = Settings {
+        n_hidden: Some(8),
+        gradient: Some(EstimatorName::Pcd),
+        epochs: Some(2_000.into()),
+        batch_size: Some(14),
+        seed: Some(3),
+        ..Settings::default()
+    };
     let rbm = Training::new(settings).unwatched().fit(&data).unwrap().model;
     (rbm, data)
 }

@@ -29,9 +29,9 @@ impl Best {
         self.best.map(|(epoch, bits)| (epoch, f64::from_bits(bits)))
     }
 
-    /// Whether this many evaluations have brought nothing better; 0: never.
-    pub(super) fn is_out_of_patience(&self, patience: usize) -> bool {
-        patience > 0 && self.since_best >= patience
+    /// Whether this many evaluations have brought nothing better.
+    pub(super) fn is_out_of_patience(&self, patience: Option<usize>) -> bool {
+        patience.is_some_and(|patience| self.since_best >= patience)
     }
 
     /// Takes note of an evaluation.

@@ -4,7 +4,7 @@ use super::folder::RunFolder;
 use super::old_checkpoint;
 use super::trainer::TrainerState;
 use crate::bits::BitRows;
-use crate::gradient::{Array, Moments, State};
+use crate::gradient::{Array, Gradient, State};
 use crate::model::Rbm;
 use crate::{Error, Result, write_atomically};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
@@ -139,7 +139,7 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
     let (n_visible, n_hidden) = (facts.n_visible, facts.n_hidden);
     let rbm = Rbm::new(n_visible, n_hidden, &f32s("weights")?, &f32s("visible_bias")?, &f32s("hidden_bias")?)
         .map_err(|e| broken(e.to_string()))?;
-    let memory = |k: usize| -> Result<Option<Moments>> {
+    let memory = |k: usize| -> Result<Option<Gradient>> {
         if tensors.tensor(&format!("memory{k}.w")).is_err() {
             return Ok(None);
         }
@@ -148,7 +148,7 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
         if (w.len(), b.len(), a.len()) != (n_visible * n_hidden, n_visible, n_hidden) {
             return Err(broken("the optimiser's memory has another size".into()));
         }
-        let mut moments = Moments::zeros(n_visible, n_hidden);
+        let mut moments = Gradient::zeros(n_visible, n_hidden);
         moments.w.copy_from_rows(&w);
         (moments.b, moments.a) = (b, a);
         Ok(Some(moments))

@@ -1,14 +1,12 @@
 //! Train on rows that come in pieces.
 
 use super::checkpoint;
-use super::schedule::Schedule;
-use super::settings::TrainSettings;
-use super::trainer::{self, Trainer};
+use super::trainer::Trainer;
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::Gradient;
 use crate::model::Rbm;
 use crate::progress::Progress;
+use crate::settings::{self, Auto, EstimatorSettings, Schedule, Settings};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -25,9 +23,10 @@ const ENDLESS: usize = 1 << 31;
 /// ```
 /// use mclv::data::{self, DataSpec};
 /// use mclv::progress::Silent;
-/// use mclv::train::{Feed, TrainSettings};
+/// use mclv::settings::Settings;
+/// use mclv::train::Feed;
 /// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
-/// let mut feed = Feed::new(TrainSettings { n_hidden: 4, ..TrainSettings::default() }, &bars.rows, None)?;
+/// let mut feed = Feed::new(&Settings { n_hidden: Some(4), ..Settings::default() }, &bars.rows, None)?;
 /// feed.add(&bars.rows.select(&[0, 3, 5]), &Silent)?;
 /// let mut again = Feed::from_bytes(&feed.to_bytes())?;
 /// feed.add(&bars.rows, &Silent)?;
@@ -44,7 +43,7 @@ pub struct Feed {
 /// What is kept beside the trainer's state.
 #[derive(Serialize, Deserialize)]
 struct Kept {
-    settings: TrainSettings,
+    settings: serde_json::Value,
     visible_offsets: Vec<f64>,
     n_rows: usize,
     n_updates: u64,
@@ -55,16 +54,20 @@ impl Feed {
     ///
     /// # Errors
     /// If settings, model and rows do not go together.
-    pub fn new(mut settings: TrainSettings, rows: &Rows, rbm: Option<Rbm>) -> Result<Self> {
-        settings.check()?;
-        settings.schedule = Schedule::Constant;
-        settings.epochs = ENDLESS;
-        settings.drop_last = false;
+    pub fn new(settings: &Settings, rows: &Rows, rbm: Option<Rbm>) -> Result<Self> {
+        settings.check_without_rows()?;
+        let settings = Settings {
+            schedule: Some(Schedule::Constant),
+            epochs: Some(Auto::Given(ENDLESS)),
+            drop_last: Some(false),
+            ..settings.clone()
+        };
+        let mut settings = settings.check(rows.n_rows())?;
         // The first minibatch may be a short one.
-        let n = settings.batch_size;
+        let n = Some(settings.batch_size);
         match &mut settings.gradient {
-            Gradient::Pcd { n_chains: chains @ 0, .. } => *chains = n,
-            Gradient::Lvs(lvs) if lvs.n_tours == 0 => lvs.n_tours = n,
+            EstimatorSettings::Pcd { n_chains, .. } => *n_chains = n_chains.or(n),
+            EstimatorSettings::Lvs(lvs) => lvs.n_tours = lvs.n_tours.or(n),
             _ => {}
         }
         let mut trainer = match rbm {
@@ -82,7 +85,7 @@ impl Feed {
     pub fn add(&mut self, rows: &Rows, progress: &dyn Progress) -> Result<()> {
         let trainer = &mut self.trainer;
         trainer.rbm().check_width(rows.n_columns())?;
-        trainer::check_steps(&trainer.settings, rows.n_rows())?;
+        trainer.settings.check_rows(rows.n_rows())?;
         let share = rows.n_rows() as f64 / (self.n_rows + rows.n_rows()) as f64;
         for (mean, new) in trainer.offsets.visible.iter_mut().zip(rows.column_means()) {
             // All that came before the first piece was a guess.
@@ -92,7 +95,7 @@ impl Feed {
         let epoch = trainer.epoch;
         let result = trainer.epoch(rows, progress);
         (trainer.epoch, trainer.update) = (epoch + 1, 0);
-        let n_updates = trainer::n_updates(&trainer.settings, rows.n_rows()) as u64;
+        let n_updates = trainer.settings.n_updates(rows.n_rows()) as u64;
         trainer.n_updates_before = trainer.n_updates_before.map(|n| n + n_updates);
         result
     }
@@ -116,7 +119,7 @@ impl Feed {
     pub fn to_bytes(&self) -> Vec<u8> {
         let trainer = &self.trainer;
         let kept = Kept {
-            settings: trainer.settings.clone(),
+            settings: serde_json::to_value(&trainer.settings).expect("settings are plain JSON"),
             visible_offsets: trainer.offsets.visible.clone(),
             n_rows: self.n_rows,
             n_updates: trainer.n_updates_before.unwrap_or_default(),
@@ -131,11 +134,12 @@ impl Feed {
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let source = Path::new("kept training");
         let (state, kept) = checkpoint::from_bytes::<Kept>(source, bytes)?;
-        kept.settings.check()?;
+        let settings = settings::read(kept.settings).map_err(|e| Error::malformed(source, e))?;
+        let settings = settings.check_without_rows()?;
         if kept.visible_offsets.len() != state.rbm.n_visible() {
             return Err(Error::malformed(source, "the visible offsets have another size"));
         }
-        let mut trainer = Trainer::assemble(kept.settings, state.rbm.clone(), kept.visible_offsets, None);
+        let mut trainer = Trainer::assemble(settings, state.rbm.clone(), kept.visible_offsets, None);
         trainer.restore(state)?;
         trainer.n_updates_before = Some(kept.n_updates);
         Ok(Self { trainer, n_rows: kept.n_rows })
@@ -150,8 +154,8 @@ mod tests {
     #[test]
     fn no_two_updates_have_the_same_number() {
         let rows = |n| Rows::Bits(BitRows::zeros(n, 3));
-        let settings = TrainSettings { n_hidden: 2, batch_size: 10, ..TrainSettings::default() };
-        let mut feed = Feed::new(settings, &rows(1), None).unwrap();
+        let settings = Settings { n_hidden: Some(2), batch_size: Some(10), ..Settings::default() };
+        let mut feed = Feed::new(&settings, &rows(1), None).unwrap();
         let mut expected = 0;
         for (n_rows, n_updates) in [(1, 1), (35, 4), (10, 1), (11, 2)] {
             feed.add(&rows(n_rows), &Silent).unwrap();
@@ -165,8 +169,8 @@ mod tests {
     #[test]
     fn visible_offsets_are_the_means_of_all_rows_so_far() {
         let column = |values: &[f32]| Rows::from_values("x", 1, values.to_vec()).unwrap();
-        let settings = TrainSettings { n_hidden: 2, ..TrainSettings::default() };
-        let mut feed = Feed::new(settings, &column(&[0.25]), None).unwrap();
+        let settings = Settings { n_hidden: Some(2), ..Settings::default() };
+        let mut feed = Feed::new(&settings, &column(&[0.25]), None).unwrap();
         for (piece, mean) in [(&[1.0, 0.0][..], 0.5), (&[1.0, 1.0], 0.75), (&[0.0; 8], 0.25)] {
             feed.add(&column(piece), &Silent).unwrap();
             assert!((feed.trainer.offsets.visible[0] - mean).abs() < 1e-12);

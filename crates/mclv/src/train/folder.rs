@@ -16,6 +16,7 @@ use super::monitor::Metrics;
 use super::run::RunInput;
 use crate::file::ModelFile;
 use crate::model::Rbm;
+use crate::settings::CheckedSettings;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -133,12 +134,13 @@ impl RunFolder {
         let config = keep(self.read_config(), &mut problems);
         let input =
             config.as_ref().and_then(|text| keep(RunInput::from_toml(text, &self.config()), &mut problems));
+        let settings = input.as_ref().and_then(|input| keep(input.train.check_without_rows(), &mut problems));
         let metrics = self.read_whole_metrics(&mut problems);
         let snapshot = keep(Snapshot::load(path), &mut problems);
         let model_path = self.model();
         let has_model = model_path.exists();
         let done = metrics.last().map_or(0, |m| m.epoch);
-        let made_all = input.as_ref().is_some_and(|input| input.train.epochs == done);
+        let made_all = settings.as_ref().is_some_and(|settings| settings.epochs == done);
         if has_model && done == 0 {
             problems.push(format!("{}: no epoch is recorded", self.metrics().display()));
         }
@@ -159,6 +161,7 @@ impl RunFolder {
             folder: self.clone(),
             name: name_of(&whole),
             input,
+            settings,
             config,
             metrics,
             model,
@@ -216,8 +219,10 @@ pub struct RunRecord {
     pub folder: RunFolder,
     /// Its name: the folder's.
     pub name: String,
-    /// The settings.
+    /// What it was made from.
     pub input: Option<RunInput>,
+    /// How the model is trained: the settings of `input`.
+    pub settings: Option<CheckedSettings>,
     /// The text of the settings.
     pub config: Option<String>,
     /// The metrics of each epoch.
@@ -297,7 +302,7 @@ impl RunRecord {
     pub fn repeats(&self, other: &Self) -> bool {
         let seedless = |run: &Self| {
             let mut input = run.input.clone()?;
-            (input.train.seed, input.data.seed) = (0, 0);
+            (input.train.seed, input.data.seed) = (None, 0);
             Some(input)
         };
         seedless(self).is_some_and(|input| seedless(other) == Some(input))
@@ -410,7 +415,7 @@ mod tests {
     fn a_run_that_has_made_all_epochs_is_finished() {
         let (_temporary, folder) = folder();
         let mut input = RunInput::default();
-        input.train.epochs = 2;
+        input.train.epochs = Some(2.into());
         std::fs::write(folder.config(), input.to_toml()).unwrap();
         let line = |k| serde_json::to_string(&epoch(k, None)).unwrap();
         for (n, finished) in [(1, false), (2, true)] {
@@ -463,8 +468,8 @@ mod tests {
             RunRecord { input: Some(input), ..record(vec![epoch(1, None)]) }
         };
         let first = with(|_| ());
-        assert!(first.repeats(&with(|input| (input.train.seed, input.data.seed) = (7, 8))));
-        assert!(!first.repeats(&with(|input| input.train.batch_size = 7)));
+        assert!(first.repeats(&with(|input| (input.train.seed, input.data.seed) = (Some(7), 8))));
+        assert!(!first.repeats(&with(|input| input.train.batch_size = Some(7))));
         let unknown = record(vec![epoch(1, None)]);
         assert!(!unknown.repeats(&unknown) && !first.repeats(&unknown));
     }

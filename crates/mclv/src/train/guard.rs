@@ -2,6 +2,7 @@
 
 use super::Metrics;
 use crate::gradient::TourInfo;
+use crate::settings::{Spelling, spell};
 use serde::{Deserialize, Serialize};
 
 /// Something that the user should know of.
@@ -72,16 +73,16 @@ impl std::fmt::Display for Warning {
                 if *drops_tours {
                     write!(
                         f,
-                        "Dropping unfinished tours leaves the escaping mass unpunished: use --unfinished keep or carry, or a smaller learning rate than {learning_rate:.3}."
+                        "Dropping unfinished tours leaves the escaping mass unpunished: use `unfinished = keep` or carry, or a smaller learning rate than {learning_rate:.3}."
                     )
                 } else {
-                    write!(f, "Use a smaller learning rate than {learning_rate:.3}, or --clip 1.")
+                    write!(f, "Use a smaller learning rate than {learning_rate:.3}, or `clip = 1`.")
                 }
             }
             Self::Saturated { n_units, n_hidden } => {
                 write!(
                     f,
-                    "{n_units} of {n_hidden} hidden units are on for every row: they are a second bias. Use a smaller learning rate, --l2 0.0001, or fewer hidden units."
+                    "{n_units} of {n_hidden} hidden units are on for every row: they are a second bias. Use a smaller learning rate, `l2 = 0.0001`, or fewer hidden units."
                 )
             }
             Self::Dead { n_units, n_hidden } => {
@@ -93,38 +94,45 @@ impl std::fmt::Display for Warning {
             Self::LikelihoodFalls { by } => {
                 write!(
                     f,
-                    "the likelihood has fallen by {by:.2} nats while the reconstruction error improved: the gradient is biased. Use more steps (--k), --gradient pcd, or a smaller learning rate."
+                    "the likelihood has fallen by {by:.2} nats while the reconstruction error improved: the gradient is biased. Use more steps (`k`), `gradient = pcd`, or a smaller learning rate."
                 )
             }
             Self::FewToursReturn { completion, n_skipped_updates, .. } => {
                 write!(
                     f,
-                    "only {:.1} % of tours returned ({n_skipped_updates} updates had none). Make the stopping set larger (--samples-per-row, --target-completion) or use --unfinished carry.",
+                    "only {:.1} % of tours returned ({n_skipped_updates} updates had none). Make the stopping set larger (`samples-per-row`, `target-completion`) or use `unfinished = carry`.",
                     100.0 * completion
                 )
             }
             Self::StaleChains { moved } => {
                 write!(
                     f,
-                    "persistent chains hardly move: {:.2} % of hidden bits changed over an epoch. Use more steps (--k), a smaller learning rate, or --gradient lvs.",
+                    "persistent chains hardly move: {:.2} % of hidden bits changed over an epoch. Use more steps (`k`), a smaller learning rate, or `gradient = lvs`.",
                     100.0 * moved
                 )
             }
             Self::LowAcceptance { rate } => {
                 write!(
                     f,
-                    "only {:.0} % of Metropolis restarts were accepted: the start table is too old. Raise --min-ess, or use --starts fresh.",
+                    "only {:.0} % of Metropolis restarts were accepted: the start table is too old. Raise `min-ess`, or use `starts = fresh`.",
                     100.0 * rate
                 )
             }
             Self::LowEss { ess } => {
                 write!(
                     f,
-                    "start weights are uneven: the effective sample size fell to {:.0} % of the tours. Raise --min-ess, or use --starts fresh.",
+                    "start weights are uneven: the effective sample size fell to {:.0} % of the tours. Raise `min-ess`, or use `starts = fresh`.",
                     100.0 * ess
                 )
             }
         }
+    }
+}
+
+impl Warning {
+    /// The message, with settings spelled as a front spells them. `Display` is [`Spelling::Plain`].
+    pub fn in_words(&self, spelling: Spelling) -> String {
+        spell(&self.to_string(), spelling)
     }
 }
 

@@ -11,15 +11,14 @@ mod monitor;
 mod old_checkpoint;
 mod optimizer;
 mod run;
-mod schedule;
 mod session;
-mod settings;
 #[cfg(test)]
 mod tests;
 pub(crate) mod trainer;
 mod training;
 mod weights;
 
+pub use crate::settings::{Optimizer, Schedule};
 pub use checkpoint::Snapshot;
 pub use feed::Feed;
 pub use files::Checkpoints;
@@ -27,9 +26,6 @@ pub use folder::{RunFolder, RunRecord, WarningHistory};
 pub use guard::Warning;
 pub use listener::Listener;
 pub use monitor::Metrics;
-pub use optimizer::Optimizer;
 pub use run::{Run, RunInput};
-pub use schedule::Schedule;
 pub use session::Session;
-pub use settings::TrainSettings;
 pub use training::{Outcome, Trained, Training};

@@ -1,28 +1,24 @@
 //! Evaluate a model in training, within a budget that does not depend on the clock.
 
 use super::guard::Warning;
-use super::settings::TrainSettings;
 use super::weights;
 use crate::Result;
 use crate::data::Rows;
-use crate::gradient::{Gradient, TourInfo};
-use crate::likelihood::log_likelihoods;
+use crate::gradient::TourInfo;
 use crate::model::Rbm;
 use crate::partition::{
-    self, AisSettings, ExactSettings, LogZ, NOMINAL_STEP, base_bias, mclv_within, nominal_seconds,
+    Budget, Effort, Inputs, LogZ, MethodSettings, NOMINAL_STEP, Plan, base_bias, nominal_seconds, spread,
 };
 use crate::progress::Progress;
-use crate::tour::StoppingSet;
+use crate::settings::{CheckedSettings, EstimatorSettings, EvalEvery};
 use serde::{Deserialize, Serialize};
 
 /// Share of the training time that evaluations may take.
-const BUDGET: f64 = 0.05;
+const SHARE: f64 = 0.05;
 /// Rows on which the training likelihood is watched; the final one is over all rows.
 const WATCHED_ROWS: usize = 5000;
 /// Rows on which pseudo-likelihood, reconstruction and unit statistics are computed.
 const PROBED_ROWS: usize = 500;
-/// Seconds that a final exact evaluation may take on a nominal machine.
-const FINAL_SECONDS: f64 = 5.0;
 
 /// What is known of a run after an epoch. Likelihoods are in nats per row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -78,41 +74,39 @@ pub(super) struct Weighted<'a> {
     pub(super) weights: Option<&'a [f32]>,
 }
 
-/// At most `n` of `n_rows` rows, evenly spread: data may be sorted.
-fn spread(n_rows: usize, n: usize) -> Vec<usize> {
-    let n = n.min(n_rows);
-    (0..n).map(|k| k * n_rows / n).collect()
-}
-
 /// How and when to evaluate.
 pub(super) struct Monitor {
     watched: Rows,
     watched_weights: Option<Vec<f32>>,
     probed: Rows,
     base: Vec<f32>,
-    exact: bool,
-    every: usize,
+    /// What `log Z` may cost in an evaluation.
+    budget: Budget,
+    /// Epochs between two evaluations; `None`: never.
+    every: Option<usize>,
 }
 
 impl Monitor {
-    pub(super) fn new(settings: &TrainSettings, train: Weighted<'_>) -> Self {
+    pub(super) fn new(settings: &CheckedSettings, train: Weighted<'_>) -> Self {
         let Weighted { rows: train, weights } = train;
         let (n_visible, n_hidden) = (train.n_columns(), settings.n_hidden);
         let k = match &settings.gradient {
-            Gradient::Cd { k, .. } | Gradient::Pcd { k, .. } => *k,
-            Gradient::Lvs(lvs) => 2 * lvs.k.limit().min(10) as usize,
-            Gradient::Exact => 1000,
+            EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => *k,
+            EstimatorSettings::Lvs(lvs) => 2 * lvs.k.limit().min(10) as usize,
+            EstimatorSettings::Exact => 1000,
         };
         let epoch_seconds = train.n_rows() as f64 * n_visible as f64 * NOMINAL_STEP * k as f64;
-        let per_evaluation = |seconds: f64| (seconds / (BUDGET * epoch_seconds)).ceil().max(1.0) as usize;
-        let exact_every = per_evaluation(nominal_seconds(n_visible, n_hidden));
-        let exact = exact_every <= (settings.epochs / 20).max(1);
-        let every = match (settings.eval_every, exact) {
-            (0, true) => exact_every.max(settings.epochs / 100).max(1),
-            (0, false) => {
-                per_evaluation(estimate_steps() * n_visible as f64 * NOMINAL_STEP).max(settings.epochs / 100)
+        let epochs_for = |seconds: f64| (seconds / (SHARE * epoch_seconds)).ceil().max(1.0) as usize;
+        // Enumerate if that can be afforded twenty times or more in the whole training.
+        let exact_every = epochs_for(nominal_seconds(n_visible, n_hidden));
+        let is_exact = exact_every <= (settings.epochs / 20).max(1);
+        let budget = Budget { seconds: if is_exact { f64::INFINITY } else { 0.0 }, ..Budget::EVALUATION };
+        let every = match settings.eval_every {
+            EvalEvery::Epochs(n) => Some(n),
+            EvalEvery::Never => None,
+            EvalEvery::Auto => {
+                Some(epochs_for(budget.nominal_seconds(n_visible, n_hidden)).max(settings.epochs / 100))
             }
-            (n, _) => n,
         };
         let watched = spread(train.n_rows(), WATCHED_ROWS);
         Self {
@@ -122,14 +116,14 @@ impl Monitor {
                 .filter(|weights| weights.iter().any(|&w| w > 0.0)),
             probed: train.select(&spread(train.n_rows(), PROBED_ROWS)),
             base: base_bias(&train.column_means(), train.n_rows()),
-            exact,
+            budget,
             every,
         }
     }
 
     /// Whether to evaluate after `epoch` of `epochs`.
     pub(super) fn is_due(&self, epoch: usize, epochs: usize) -> bool {
-        epoch == epochs || epoch.is_multiple_of(self.every)
+        self.every.is_some_and(|every| epoch == epochs || epoch.is_multiple_of(every))
     }
 
     /// Fill in what an evaluation measures.
@@ -143,15 +137,10 @@ impl Monitor {
         metrics: &mut Metrics,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let affordable = nominal_seconds(rbm.n_visible(), rbm.n_hidden()) <= FINAL_SECONDS;
-        let log_z = if self.exact || (last && affordable) {
-            partition::exact(rbm, &ExactSettings { time_limit: f64::INFINITY }, progress)?
-        } else {
-            self.estimate(rbm, train.rows, last, seed ^ metrics.epoch as u64, progress)?
-        };
+        let log_z = self.log_z(rbm, train.rows, last, seed ^ metrics.epoch as u64, progress)?;
         let watched = Weighted { rows: &self.watched, weights: self.watched_weights.as_deref() };
         let mean = |part: Weighted<'_>| -> Result<f64> {
-            Ok(weights::mean(&log_likelihoods(rbm, part.rows, &log_z)?, part.weights))
+            Ok(weights::mean(&rbm.log_likelihoods(part.rows, &log_z)?, part.weights))
         };
         metrics.train_log_likelihood = Some(mean(if last { train } else { watched })?);
         metrics.validation_log_likelihood = validation.map(mean).transpose()?;
@@ -173,62 +162,34 @@ impl Monitor {
         Ok(())
     }
 
-    /// By tours that return to the hidden states of data, or by AIS where they do not.
-    fn estimate(
-        &self,
-        rbm: &Rbm,
-        train: &Rows,
-        last: bool,
-        seed: u64,
-        progress: &dyn Progress,
-    ) -> Result<LogZ> {
-        let (rows, max_states, max_steps) = if last {
-            (train, FINAL_STATES, TOUR_STEPS * FINAL_FACTOR)
+    /// `log Z` by the best method that the budget allows; the last evaluation has a larger one.
+    fn log_z(&self, rbm: &Rbm, train: &Rows, last: bool, seed: u64, progress: &dyn Progress) -> Result<LogZ> {
+        let (rows, budget) = if last {
+            let seconds = self.budget.seconds.max(Budget::LAST_EVALUATION.seconds);
+            (train, Budget { seconds, ..Budget::LAST_EVALUATION })
         } else {
-            (&self.watched, TOUR_STATES, TOUR_STEPS)
+            (&self.watched, self.budget)
         };
-        let rows_of_set = spread(rows.n_rows(), max_states);
-        let set = StoppingSet::draw(rbm, rows, &rows_of_set, 1, seed, 0)?;
-        if let Some(log_z) = mclv_within(rbm, &set, max_steps, seed, progress)? {
-            return Ok(log_z);
-        }
-        let settings = AisSettings {
-            n_chains: AIS_CHAINS * if last { 4 } else { 1 },
-            n_betas: AIS_BETAS * if last { 10 } else { 1 },
-            base_bias: Some(self.base.clone()),
+        let settings = MethodSettings {
+            effort: Effort::Affordable,
+            samples_per_row: Some(1),
+            budget,
             seed,
             ..Default::default()
         };
-        let mut log_z = partition::ais(rbm, &settings, progress)?;
-        log_z.notes.insert(0, format!("tours did not return within {max_steps} steps: by AIS instead"));
-        Ok(log_z)
+        let inputs = Inputs { rows: Some(rows), base_bias: Some(&self.base), stopping_set: None };
+        Plan::new(rbm, None, &settings).run(&inputs, progress)
     }
-}
-
-/// Rows whose hidden states tours return to, and steps of all tours together; in the end there are more of both.
-const TOUR_STATES: usize = 2000;
-const FINAL_STATES: usize = 50_000;
-const TOUR_STEPS: u64 = 30_000;
-const FINAL_FACTOR: u64 = 40;
-/// What it takes to draw and weigh a state of the stopping set, in steps.
-const STEPS_PER_STATE: usize = 5;
-
-const AIS_CHAINS: usize = 64;
-const AIS_BETAS: usize = 300;
-
-/// Steps of an evaluation: tours, or a quarter of them and then AIS.
-fn estimate_steps() -> f64 {
-    let ais = TOUR_STEPS as f64 / 4.0 + (AIS_CHAINS * AIS_BETAS) as f64;
-    (STEPS_PER_STATE * TOUR_STATES) as f64 + ais.max(TOUR_STEPS as f64)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bits::BitRows;
-    use crate::partition::Guarantee;
+    use crate::partition::{Guarantee, Method, Note};
     use crate::progress::Silent;
     use crate::rng::{Purpose, stream};
+    use crate::settings::Settings;
 
     const N_VISIBLE: usize = 60;
     const N_HIDDEN: usize = 50;
@@ -252,7 +213,8 @@ mod tests {
     fn evaluate(rbm: &Rbm, last: bool, n_threads: usize) -> Metrics {
         let rows = rows();
         let train = Weighted { rows: &rows, weights: None };
-        let settings = TrainSettings { n_hidden: N_HIDDEN, epochs: 3, ..Default::default() };
+        let settings = Settings { n_hidden: Some(N_HIDDEN), epochs: Some(3.into()), ..Default::default() };
+        let settings = settings.check(rows.n_rows()).unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
         let mut metrics = Metrics { epoch: 2, ..Default::default() };
         pool.install(|| {
@@ -267,16 +229,16 @@ mod tests {
     /// The method, its guarantee, and that the value is within six standard errors, each time for any number of threads.
     #[test]
     fn large_models_are_watched_by_tours_or_else_by_ais() {
-        for (bias, method) in [(-8.0, "mclv"), (0.0, "ais")] {
+        for (bias, method) in [(-8.0, Method::Mclv), (0.0, Method::Ais)] {
             let (rbm, exact) = model(bias);
             for last in [false, true] {
                 let one = evaluate(&rbm, last, 1);
                 assert!(one == evaluate(&rbm, last, 2) && one == evaluate(&rbm, last, 5), "{method}, {last}");
                 let log_z = one.log_z.unwrap();
-                assert_eq!((log_z.method.as_str(), log_z.guarantee), (method, Guarantee::UnbiasedZ));
+                assert_eq!((log_z.method, log_z.guarantee), (method, Guarantee::UnbiasedZ));
                 assert!((log_z.value - exact).abs() < 6.0 * log_z.std_err, "{log_z:?}, exact {exact}");
-                let told = log_z.notes.first().is_some_and(|note| note.contains("by AIS instead"));
-                assert_eq!(told, method == "ais", "{:?}", log_z.notes);
+                let told = matches!(log_z.notes.first(), Some(Note::ToursDoNotReturn { .. }));
+                assert_eq!(told, method == Method::Ais, "{:?}", log_z.notes);
             }
         }
     }

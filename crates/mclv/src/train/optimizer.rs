@@ -1,79 +1,11 @@
 //! Turn gradients into steps.
 
-use crate::gradient::Moments;
+use crate::gradient::Gradient;
 use crate::model::{Offsets, Rbm};
-use crate::{Error, Result};
+use crate::settings::Optimizer;
 use mclv_kernels::Isa;
 use mclv_kernels::tiles::{Segment, TILE_UNITS};
 use mclv_kernels::update::{AdamStep, Decay, adam, plain_sgd, sgd};
-use serde::{Deserialize, Serialize};
-
-/// A rule for steps.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-#[serde(tag = "rule", rename_all = "kebab-case", deny_unknown_fields)]
-pub enum Optimizer {
-    /// Stochastic gradient ascent, with momentum if it is not 0.
-    Sgd {
-        /// Share of the last step that is made again.
-        #[serde(default)]
-        momentum: f64,
-    },
-    /// Adam (Kingma and Ba 2015).
-    Adam {
-        /// Decay of the mean of gradients.
-        #[serde(default = "beta1")]
-        beta1: f64,
-        /// Decay of the mean of their squares.
-        #[serde(default = "beta2")]
-        beta2: f64,
-        /// Keeps steps finite.
-        #[serde(default = "epsilon")]
-        epsilon: f64,
-    },
-}
-
-fn beta1() -> f64 {
-    0.9
-}
-fn beta2() -> f64 {
-    0.999
-}
-fn epsilon() -> f64 {
-    1e-8
-}
-
-impl Optimizer {
-    /// Adam with its authors' constants.
-    pub const ADAM: Self = Self::Adam { beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
-
-    /// Whether the constants make sense.
-    ///
-    /// # Errors
-    /// Names the constant and what it may be.
-    pub(super) fn check(&self) -> Result<()> {
-        let share = "at least 0, less than 1";
-        let constants = match *self {
-            Self::Sgd { momentum } => vec![("momentum", momentum, (0.0..1.0).contains(&momentum), share)],
-            Self::Adam { beta1, beta2, epsilon } => vec![
-                ("beta1", beta1, (0.0..1.0).contains(&beta1), share),
-                ("beta2", beta2, (0.0..1.0).contains(&beta2), share),
-                ("epsilon", epsilon, epsilon >= 1e-30 && epsilon.is_finite(), "at least 1e-30"),
-            ],
-        };
-        match constants.into_iter().find(|(_, _, good, _)| !good) {
-            Some((name, value, _, cure)) => {
-                Err(Error::InvalidSetting { name, value: value.to_string(), cure })
-            }
-            None => Ok(()),
-        }
-    }
-}
-
-impl Default for Optimizer {
-    fn default() -> Self {
-        Self::Sgd { momentum: 0.0 }
-    }
-}
 
 /// An optimiser at work: its rule and its memory.
 #[derive(Clone, Debug)]
@@ -82,13 +14,13 @@ pub(crate) struct Stepper {
     /// Decay of the weights; biases are left alone.
     decay: Decay,
     n_steps: u64,
-    first: Option<Moments>,
-    second: Option<Moments>,
+    first: Option<Gradient>,
+    second: Option<Gradient>,
 }
 
 impl Stepper {
     pub(crate) fn new(rule: Optimizer, decay: Decay, n_visible: usize, n_hidden: usize) -> Self {
-        let zeros = || Some(Moments::zeros(n_visible, n_hidden));
+        let zeros = || Some(Gradient::zeros(n_visible, n_hidden));
         let (first, second) = match rule {
             Optimizer::Sgd { momentum: 0.0 } => (None, None),
             Optimizer::Sgd { .. } => (zeros(), None),
@@ -101,7 +33,7 @@ impl Stepper {
     pub(crate) fn step(
         &mut self,
         rbm: &mut Rbm,
-        gradient: &mut Moments,
+        gradient: &mut Gradient,
         offsets: Option<&Offsets>,
         rate: f64,
     ) {
@@ -125,12 +57,12 @@ impl Stepper {
     }
 
     /// What must be kept to go on exactly.
-    pub(crate) fn memory(&self) -> (u64, [Option<&Moments>; 2]) {
+    pub(crate) fn memory(&self) -> (u64, [Option<&Gradient>; 2]) {
         (self.n_steps, [self.first.as_ref(), self.second.as_ref()])
     }
 
     /// Go on from kept memory.
-    pub(crate) fn restore(&mut self, n_steps: u64, memory: [Option<Moments>; 2]) {
+    pub(crate) fn restore(&mut self, n_steps: u64, memory: [Option<Gradient>; 2]) {
         self.n_steps = n_steps;
         [self.first, self.second] = memory;
     }
@@ -144,7 +76,7 @@ struct Memory<'a> {
 
 impl<'a> Memory<'a> {
     /// All pieces, and the part of the hidden biases.
-    fn pieces(memory: Option<&'a mut Moments>, n_pieces: usize) -> (Vec<Self>, &'a mut [f32]) {
+    fn pieces(memory: Option<&'a mut Gradient>, n_pieces: usize) -> (Vec<Self>, &'a mut [f32]) {
         let Some(memory) = memory else {
             let nothing = || Self { w: Vec::new(), b: &mut [] };
             return (std::iter::repeat_with(nothing).take(n_pieces).collect(), &mut []);

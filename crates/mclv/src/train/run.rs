@@ -1,14 +1,15 @@
 //! A run that is described by a configuration: its data, and how to train on them.
 
+use super::RunFolder;
 use super::monitor::Metrics;
-use super::settings::TrainSettings;
 use super::training::{Trained, Training};
 use super::weights;
-use super::{RunFolder, TrainSettings as Checked};
 use crate::data::{self, Binarize, DataProvenance, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::progress::Progress;
+use crate::settings::{self, CheckedSettings, Settings};
+use crate::words;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -23,20 +24,20 @@ pub struct RunInput {
     /// The data; the splits are chosen by the run.
     pub data: DataSpec,
     /// How to train.
-    pub train: TrainSettings,
+    pub train: Settings,
 }
 
 impl RunInput {
-    /// Parse TOML; a key that is not known is refused, with the nearest known one.
+    /// Parse TOML; a key that is not known is refused, with the nearest known one. Files of version 0.1 are read too.
     ///
     /// # Errors
     /// If the text is not valid TOML or does not describe a run.
     pub fn from_toml(text: &str, path: &Path) -> Result<Self> {
+        if let Some(input) = Self::from_old_toml(text) {
+            return input.map_err(|problem| Error::malformed(path, problem));
+        }
         toml::from_str(text).map_err(|e| {
-            let problem = match suggestion(e.message()) {
-                Some(known) => format!("{} — did you mean `{known}`?", e.message()),
-                None => e.message().to_owned(),
-            };
+            let problem = words::with_suggestion(e.message());
             let line = e.span().map(|span| 1 + text[..span.start.min(text.len())].matches('\n').count());
             match line {
                 Some(line) => Error::malformed_at(path, format!("line {line}"), problem),
@@ -45,18 +46,18 @@ impl RunInput {
         })
     }
 
+    /// A file whose settings are those of version 0.1; `None` if they are not.
+    fn from_old_toml(text: &str) -> Option<Result<Self, String>> {
+        let mut table: toml::Table = text.parse().ok()?;
+        let train = serde_json::to_value(table.remove("train")?).ok().filter(settings::is_old)?;
+        let input = table.try_into().map_err(|e: toml::de::Error| words::with_suggestion(e.message()));
+        Some(input.and_then(|input: Self| Ok(Self { train: settings::read(train)?, ..input })))
+    }
+
     /// As TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("settings are plain TOML")
     }
-}
-
-/// The nearest of the fields that serde expected instead of an unknown one.
-fn suggestion(message: &str) -> Option<String> {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let unknown = message.starts_with("unknown field").then(|| quoted.next())??;
-    let distance = |known: &&str| strsim::damerau_levenshtein(unknown, known);
-    quoted.min_by_key(distance).filter(|known| distance(known) <= unknown.len() / 2).map(str::to_owned)
 }
 
 /// What the files of a run tell of its settings and data.
@@ -69,18 +70,18 @@ pub(super) struct Description {
 
 impl Description {
     /// Of rows in memory.
-    pub(super) fn of_memory(train: &Rows, settings: &Checked) -> Self {
+    pub(super) fn of_memory(train: &Rows, settings: &CheckedSettings) -> Self {
         let data = DataSpec { source: "memory".into(), ..DataSpec::default() };
         Self {
-            input: RunInput { data, train: settings.clone(), weights: None },
+            input: RunInput { data, train: settings.settings(), weights: None },
             data: Dataset::from_rows("memory", train.clone()).provenance,
             weights_sha256: None,
         }
     }
 
     /// The same with all settings decided.
-    pub(super) fn with_settings(mut self, settings: &Checked) -> Self {
-        self.input.train = settings.clone();
+    pub(super) fn with_settings(mut self, settings: &CheckedSettings) -> Self {
+        self.input.train = settings.settings();
         self
     }
 
@@ -102,7 +103,7 @@ impl Description {
         });
         let provenance = Provenance {
             settings,
-            seed: Some(input.train.seed),
+            seed: input.train.seed,
             data: Some(data.clone()),
             history,
             ..Provenance::default()
@@ -116,9 +117,10 @@ impl Description {
 /// ```
 /// use mclv::data::DataSpec;
 /// use mclv::progress::Silent;
-/// use mclv::train::{Run, RunInput, TrainSettings};
+/// use mclv::settings::Settings;
+/// use mclv::train::{Run, RunInput};
 /// let data = DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() };
-/// let train = TrainSettings { n_hidden: 4, epochs: 2, ..TrainSettings::default() };
+/// let train = Settings { n_hidden: Some(4), epochs: Some(2.into()), ..Settings::default() };
 /// let run = Run::load(RunInput { data, train, weights: None }, &Silent)?;
 /// let trained = run.training().fit(run.rows())?;
 /// assert_eq!(trained.history.len(), 2);
@@ -139,9 +141,9 @@ impl Run {
     /// # Errors
     /// If the data or the weights cannot be read, or do not go together.
     pub fn load(input: RunInput, progress: &dyn Progress) -> Result<Self> {
-        input.train.check()?;
-        let (train, grey, validation) = load_data(&input, progress)?;
-        let weights = load_weights(&input, &train, progress)?;
+        check_input(&input)?;
+        let Loaded { train, grey, validation, n_file_rows } = load_data(&input, progress)?;
+        let weights = load_weights(&input, &train, n_file_rows)?;
         Ok(Self { input, train, grey, validation, weights })
     }
 
@@ -160,7 +162,7 @@ impl Run {
 
     /// The configuration, with all settings as a training has decided them.
     pub fn resolved(&self, trained: &Trained) -> RunInput {
-        RunInput { train: trained.settings.clone(), ..self.input.clone() }
+        RunInput { train: trained.settings.settings(), ..self.input.clone() }
     }
 
     /// The training data.
@@ -193,22 +195,42 @@ impl Run {
     }
 }
 
-/// Training rows, the grey values behind them if they are to be redrawn, and validation rows where the data have some of
-/// their own.
-fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<(Dataset, Option<Rows>, Option<Dataset>)> {
-    let load = |split: Split, binarize: Binarize| {
-        data::load(&DataSpec { split, binarize, ..input.data.clone() }, progress)
-    };
-    let train = load(Split::Train, input.data.binarize)?;
-    let redraw = input.train.redraw_bits && input.data.binarize == Binarize::Bernoulli;
-    let grey = if redraw { Some(load(Split::Train, Binarize::Grey)?.rows) } else { None };
-    let validation = match load(Split::Validation, input.data.binarize) {
+/// Refuse what can be refused before the data are there.
+fn check_input(input: &RunInput) -> Result<()> {
+    if input.train.check_without_rows()?.redraw_bits && input.data.binarize != Binarize::Bernoulli {
+        return Err(Error::InvalidSetting {
+            name: "redraw-bits",
+            value: "true".into(),
+            cure: "needs `binarize = bernoulli`: there is nothing to draw anew",
+        });
+    }
+    Ok(())
+}
+
+/// The data of a run; each file is read once.
+struct Loaded {
+    train: Dataset,
+    /// The grey values behind the training rows, if their bits are to be redrawn.
+    grey: Option<Rows>,
+    /// Where the data have validation rows of their own.
+    validation: Option<Dataset>,
+    /// Rows of the whole file, if the data are one.
+    n_file_rows: Option<usize>,
+}
+
+fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
+    let binarize = input.data.binarize;
+    let mut source = data::open(&input.data, progress)?;
+    let train = source.part(Split::Train, binarize)?;
+    let redraw = input.train.redraw_bits == Some(true);
+    let grey = if redraw { Some(source.part(Split::Train, Binarize::Grey)?.rows) } else { None };
+    let validation = match source.part(Split::Validation, binarize) {
         // A file of a few rows has none to spare.
         Err(Error::Empty { .. }) => None,
         other => Some(other?),
     };
     let validation = validation.filter(|validation| validation.rows != train.rows);
-    Ok((train, grey, validation))
+    Ok(Loaded { train, grey, validation, n_file_rows: source.n_file_rows() })
 }
 
 /// How much the rows of each part count, and the digest of the file that says so.
@@ -219,7 +241,7 @@ struct Weights {
     sha256: Option<String>,
 }
 
-fn load_weights(input: &RunInput, train: &Dataset, progress: &dyn Progress) -> Result<Weights> {
+fn load_weights(input: &RunInput, train: &Dataset, n_file_rows: Option<usize>) -> Result<Weights> {
     let Some(path) = &input.weights else { return Ok(Weights::default()) };
     let (all, sha256) = weights::read(path)?;
     let sha256 = Some(sha256);
@@ -227,20 +249,17 @@ fn load_weights(input: &RunInput, train: &Dataset, progress: &dyn Progress) -> R
         return Ok(Weights { train: Some(all), validation: None, sha256 });
     }
     let (n, n_train) = (all.len(), train.n_rows());
-    if !data::is_name(&input.data.source) {
-        let whole = DataSpec { split: Split::All, binarize: Binarize::Grey, ..input.data.clone() };
-        if data::load(&whole, progress)?.n_rows() == n {
-            let part = |split: Split| -> Vec<f32> {
-                split.of_file(n, input.data.seed).into_iter().map(|r| all[r]).collect()
-            };
-            // Validation rows that count for nothing could not choose a model.
-            let validation = Some(part(Split::Validation)).filter(|w| w.iter().any(|&w| w > 0.0));
-            let train = part(Split::Train);
-            if train.iter().all(|&w| w == 0.0) {
-                return Err(Error::malformed(path, "gives every training row the weight 0"));
-            }
-            return Ok(Weights { train: Some(train), validation, sha256 });
+    if n_file_rows == Some(n) {
+        let part = |split: Split| -> Vec<f32> {
+            split.of_file(n, input.data.seed).into_iter().map(|r| all[r]).collect()
+        };
+        // Validation rows that count for nothing could not choose a model.
+        let validation = Some(part(Split::Validation)).filter(|w| w.iter().any(|&w| w > 0.0));
+        let train = part(Split::Train);
+        if train.iter().all(|&w| w == 0.0) {
+            return Err(Error::malformed(path, "gives every training row the weight 0"));
         }
+        return Ok(Weights { train: Some(train), validation, sha256 });
     }
     let problem = format!(
         "has {n} weights for {n_train} training rows of {}; give one for each of these, or for each row of a data file",

@@ -4,20 +4,20 @@ use super::best::{Best, Judgement};
 use super::files::RunFiles;
 use super::guard::{self, Warning};
 use super::monitor::{Metrics, Monitor, Weighted};
-use super::settings::TrainSettings;
 use super::trainer::{Trainer, are_sane};
 use super::{Listener, Outcome, Trained};
 use crate::data::{self, Binarize, Rows};
-use crate::gradient::{EstimatorInfo, Gradient, Unfinished};
+use crate::gradient::EstimatorInfo;
 use crate::model::Rbm;
 use crate::progress::{Progress, Quiet, Silent};
+use crate::settings::{CheckedSettings, EstimatorSettings, Unfinished};
 use crate::{Error, Result};
 use std::borrow::Cow;
 use std::time::Instant;
 
 /// A training under way, made by [`Training::begin`](super::Training::begin): makes single epochs.
 pub struct Session<'a> {
-    pub(super) settings: TrainSettings,
+    pub(super) settings: CheckedSettings,
     /// The rows that are evaluated, and learnt from unless bits are redrawn.
     pub(super) train: Cow<'a, Rows>,
     /// The grey values from which bits are redrawn in each epoch.
@@ -45,7 +45,7 @@ impl<'a> Session<'a> {
     }
 
     /// The settings, with everything decided.
-    pub fn settings(&self) -> &TrainSettings {
+    pub fn settings(&self) -> &CheckedSettings {
         &self.settings
     }
 
@@ -203,7 +203,7 @@ impl<'a> Session<'a> {
         listener: &mut dyn Listener,
     ) -> Result<Option<Outcome>> {
         let drops_tours =
-            matches!(&self.settings.gradient, Gradient::Lvs(l) if l.unfinished == Unfinished::Drop);
+            matches!(&self.settings.gradient, EstimatorSettings::Lvs(l) if l.unfinished == Unfinished::Drop);
         let warning = Warning::Diverged { epoch, learning_rate, drops_tours };
         listener.warning(&warning);
         if let Some(files) = &mut self.files {

@@ -1,16 +1,16 @@
 //! Make the updates of training, and nothing else.
 
 use super::optimizer::Stepper;
-use super::settings::TrainSettings;
 use super::weights;
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::gradient::{
-    Estimator, EstimatorInfo, Minibatch, Moments, PairBlock, State, Step, Update, total_weight,
+    Estimator, EstimatorInfo, Gradient, Minibatch, PairBlock, State, Step, Update, total_weight,
 };
 use crate::model::{Offsets, Rbm};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
+use crate::settings::CheckedSettings;
 use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::update::Decay;
@@ -20,7 +20,7 @@ const ASK_EVERY: usize = 16;
 
 /// A model in training. Everything that follows from here follows from the settings and the data.
 pub(crate) struct Trainer {
-    pub(super) settings: TrainSettings,
+    pub(super) settings: CheckedSettings,
     weights: Option<Vec<f32>>,
     /// Of all rows; 1 without weights.
     mean_weight: f64,
@@ -35,7 +35,7 @@ pub(crate) struct Trainer {
     pub(super) epoch: usize,
     /// Updates made in the current epoch.
     pub(super) update: usize,
-    gradient: Moments,
+    gradient: Gradient,
     gradient_norm: f64,
     /// Updates of the epochs before, where these differ in length; `None`: all have as many as this one.
     pub(super) n_updates_before: Option<u64>,
@@ -47,7 +47,7 @@ pub(crate) struct TrainerState {
     pub(crate) rbm: Rbm,
     pub(crate) lambda: Vec<f64>,
     pub(crate) n_steps: u64,
-    pub(crate) memory: [Option<Moments>; 2],
+    pub(crate) memory: [Option<Gradient>; 2],
     pub(crate) estimator: State,
     pub(crate) epoch: usize,
     pub(crate) update: usize,
@@ -59,7 +59,7 @@ impl Trainer {
     ///
     /// # Errors
     /// If settings, data and weights do not go together.
-    pub(crate) fn new(settings: TrainSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
+    pub(crate) fn new(settings: CheckedSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
         if let Some(weights) = &weights {
             weights::check(weights, data.n_rows())?;
         }
@@ -72,13 +72,11 @@ impl Trainer {
     /// # Errors
     /// If settings, model, data and weights do not go together.
     pub(crate) fn from_model(
-        settings: TrainSettings,
+        settings: CheckedSettings,
         rbm: Rbm,
         data: &Rows,
         weights: Option<Vec<f32>>,
     ) -> Result<Self> {
-        settings.check()?;
-        let settings = settings.resolved(data.n_rows());
         rbm.check_width(data.n_columns())?;
         if data.n_rows() == 0 {
             return Err(Error::Empty { what: "the training data".into(), cure: "give at least one row" });
@@ -86,21 +84,14 @@ impl Trainer {
         if let Some(weights) = &weights {
             weights::check(weights, data.n_rows())?;
         }
-        if settings.drop_last && data.n_rows() < settings.batch_size {
-            return Err(Error::InvalidSetting {
-                name: "batch-size",
-                value: settings.batch_size.to_string(),
-                cure: "larger than the data, and short minibatches are left out: nothing to train on",
-            });
-        }
-        check_steps(&settings, data.n_rows())?;
+        settings.check_rows(data.n_rows())?;
         let visible = weights.as_ref().map_or_else(|| data.column_means(), |w| data.weighted_column_means(w));
         Ok(Self::assemble(settings, rbm, visible, weights))
     }
 
     /// A trainer of parts that go together; `visible`: offsets of the visible units.
     pub(super) fn assemble(
-        settings: TrainSettings,
+        settings: CheckedSettings,
         rbm: Rbm,
         visible: Vec<f64>,
         weights: Option<Vec<f32>>,
@@ -112,10 +103,10 @@ impl Trainer {
             offsets: Offsets { visible, hidden: vec![0.5; n_hidden] },
             estimator: settings.gradient.estimator(),
             estimator_is_given: false,
-            warm_up: (settings.warm_up_epochs > 0).then(|| settings.warm_up.estimator()),
+            warm_up: settings.warm_up.as_ref().map(|(_, warm_up)| warm_up.estimator()),
             epoch: 0,
             update: 0,
-            gradient: Moments::zeros(n_visible, n_hidden),
+            gradient: Gradient::zeros(n_visible, n_hidden),
             gradient_norm: 0.0,
             n_updates_before: None,
             mean_weight: weights
@@ -195,7 +186,7 @@ impl Trainer {
     }
 
     fn run_epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
-        let n_updates = n_updates(&self.settings, data.n_rows());
+        let n_updates = self.settings.n_updates(data.n_rows());
         let mut order: Vec<usize> = (0..data.n_rows()).collect();
         stream(self.settings.seed, Purpose::Shuffle, self.epoch as u64).reader().shuffle(&mut order);
         let batches: Vec<&[usize]> = order.chunks(self.settings.batch_size).take(n_updates).collect();
@@ -207,7 +198,7 @@ impl Trainer {
                 return Err(Error::Cancelled);
             }
             // One with the first update: a stop falls before all of this or after it.
-            if self.update == 0 && self.epoch >= self.settings.warm_up_epochs {
+            if self.update == 0 && self.epoch >= self.settings.warm_up_epochs() {
                 self.warm_up = None;
             }
             stepped = self.make_update(data, batches[self.update], n_updates, progress)?;
@@ -276,11 +267,11 @@ impl Trainer {
         self.gradient.add(positive, scale);
         let s = &self.settings;
         let rate = share * s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
-        if s.clip > 0.0 {
+        if let Some(clip) = s.clip {
             self.gradient.finish(offsets);
             let norm = self.gradient.norm();
-            if norm > s.clip {
-                self.gradient.scale((s.clip / norm) as f32);
+            if norm > clip {
+                self.gradient.scale((clip / norm) as f32);
             }
             self.stepper.step(&mut self.rbm, &mut self.gradient, None, rate);
         } else {
@@ -302,7 +293,7 @@ impl Trainer {
             rbm: self.rbm.clone(),
             lambda: self.offsets.hidden.clone(),
             n_steps,
-            memory: memory.map(Option::<&Moments>::cloned),
+            memory: memory.map(Option::<&Gradient>::cloned),
             estimator: self.warm_up.as_ref().unwrap_or(&self.estimator).save(),
             epoch: self.epoch,
             update: self.update,
@@ -312,9 +303,9 @@ impl Trainer {
 
     pub(crate) fn restore(&mut self, state: TrainerState) -> Result<()> {
         // At the very end of the warm-up its estimator is kept until the next epoch begins.
-        let n = self.settings.warm_up_epochs;
-        let warming_up = state.epoch < n || n > 0 && state.epoch == n && state.update == 0;
-        self.warm_up = warming_up.then(|| self.settings.warm_up.estimator());
+        let warm_up = self.settings.warm_up.as_ref();
+        let warm_up = warm_up.filter(|(n, _)| state.epoch < *n || state.epoch == *n && state.update == 0);
+        self.warm_up = warm_up.map(|(_, warm_up)| warm_up.estimator());
         if !self.estimator_is_given {
             self.estimator = self.settings.gradient.estimator();
         }
@@ -327,18 +318,6 @@ impl Trainer {
         self.gradient_norm = state.gradient_norm;
         Ok(())
     }
-}
-
-/// Refuse an epoch with more steps of a chain than there are random numbers for.
-pub(super) fn check_steps(settings: &TrainSettings, n_rows: usize) -> Result<()> {
-    let n_updates = n_updates(settings, n_rows);
-    [&settings.gradient, &settings.warm_up].iter().try_for_each(|gradient| gradient.check_steps(n_updates))
-}
-
-/// Updates in an epoch.
-pub(super) fn n_updates(settings: &TrainSettings, n_rows: usize) -> usize {
-    let batch = settings.batch_size;
-    if settings.drop_last { n_rows / batch } else { n_rows.div_ceil(batch) }
 }
 
 /// No parameter is NaN, infinite, or so large that single precision has lost its meaning.

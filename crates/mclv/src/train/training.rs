@@ -6,13 +6,13 @@ use super::guard::Warning;
 use super::monitor::{Metrics, Monitor, Weighted};
 use super::run::Description;
 use super::session::Session;
-use super::settings::TrainSettings;
 use super::trainer::Trainer;
 use super::{Feed, Listener};
 use crate::Result;
 use crate::data::{self, Binarize, Rows};
 use crate::gradient::Estimator;
 use crate::model::Rbm;
+use crate::settings::{CheckedSettings, EvalEvery, Settings};
 use crate::{Error, team};
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
@@ -23,9 +23,10 @@ use std::time::Instant;
 /// ```
 /// use mclv::data::{self, DataSpec};
 /// use mclv::progress::Silent;
-/// use mclv::train::{TrainSettings, Training};
+/// use mclv::settings::Settings;
+/// use mclv::train::Training;
 /// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
-/// let settings = TrainSettings { n_hidden: 4, epochs: 3, ..TrainSettings::default() };
+/// let settings = Settings { n_hidden: Some(4), epochs: Some(3.into()), ..Settings::default() };
 /// let trained = Training::new(settings).fit(&bars.rows)?;
 /// assert_eq!(trained.history.len(), 3);
 /// assert!(trained.history[2].train_log_likelihood.is_some());
@@ -33,14 +34,13 @@ use std::time::Instant;
 /// # Ok::<(), mclv::Error>(())
 /// ```
 pub struct Training<'a> {
-    settings: TrainSettings,
+    settings: Settings,
     model: Option<Rbm>,
     estimator: Option<Box<dyn Estimator>>,
     weights: Option<&'a [f32]>,
     validation: Option<Weighted<'a>>,
     grey: Option<&'a Rows>,
     listener: Option<&'a mut dyn Listener>,
-    is_watched: bool,
     folder: Option<PathBuf>,
     checkpoints: Checkpoints,
     description: Option<Description>,
@@ -58,7 +58,7 @@ pub struct Trained {
     /// How the training ended.
     pub outcome: Outcome,
     /// The settings, with everything decided.
-    pub settings: TrainSettings,
+    pub settings: CheckedSettings,
 }
 
 /// How a training ended.
@@ -84,7 +84,7 @@ pub enum Outcome {
 
 impl<'a> Training<'a> {
     /// A training with these settings, from an initial model, with evaluations and without files.
-    pub fn new(settings: TrainSettings) -> Self {
+    pub fn new(settings: Settings) -> Self {
         Self {
             settings,
             model: None,
@@ -93,7 +93,6 @@ impl<'a> Training<'a> {
             validation: None,
             grey: None,
             listener: None,
-            is_watched: true,
             folder: None,
             checkpoints: Checkpoints::default(),
             description: None,
@@ -143,9 +142,9 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Leaves out all evaluations of the likelihood.
+    /// Leaves out all evaluations of the likelihood, whatever the settings say.
     pub fn unwatched(mut self) -> Self {
-        self.is_watched = false;
+        self.settings.eval_every = Some(EvalEvery::Never);
         self
     }
 
@@ -181,7 +180,6 @@ impl<'a> Training<'a> {
     /// # Errors
     /// As [`fit`](Self::fit).
     pub fn begin(mut self, train: &'a Rows) -> Result<Session<'a>> {
-        self.settings.check()?;
         if let Some(folder) = &self.folder {
             RunFiles::check_new(folder)?;
         }
@@ -228,14 +226,12 @@ impl<'a> Training<'a> {
     /// # Errors
     /// If settings, model and rows do not go together.
     pub fn feed(self, rows: &Rows) -> Result<Feed> {
-        Feed::new(self.settings, rows, self.model)
+        Feed::new(&self.settings, rows, self.model)
     }
 
     /// A session without files.
     fn session(self, train: &'a Rows) -> Result<Session<'a>> {
-        self.settings.check()?;
-        let settings = self.settings.resolved(train.n_rows());
-        settings.check()?;
+        let settings = self.settings.check(train.n_rows())?;
         let (train, grey) = match (settings.redraw_bits, self.grey) {
             (false, _) => (Cow::Borrowed(train), None),
             (true, Some(grey)) => (Cow::Borrowed(train), Some(grey)),
@@ -264,7 +260,8 @@ impl<'a> Training<'a> {
             trainer.rbm().check_width(validation.rows.n_columns())?;
         }
         let weighted = Weighted { rows: &train, weights: self.weights };
-        let monitor = self.is_watched.then(|| Monitor::new(&settings, weighted));
+        let is_watched = settings.eval_every != EvalEvery::Never;
+        let monitor = is_watched.then(|| Monitor::new(&settings, weighted));
         Ok(Session {
             settings,
             train,

@@ -1,9 +1,9 @@
 //! The arguments of `mclv tours`.
 
-use crate::flags::{PictureShape, Preparation, named, parse_duration};
+use crate::flags::{PictureShape, Preparation, parse_duration};
 use clap::{Args, ValueHint};
+use mclv::chain::VisibleChain;
 use mclv::data::Split;
-use mclv::gradient::VisibleChain;
 use std::path::PathBuf;
 
 #[derive(Args)]
@@ -38,13 +38,13 @@ pub(crate) struct ToursArgs {
     #[arg(long, value_delimiter = ',', default_value = "1", value_name = "M", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) samples_per_row: Vec<u16>,
     /// Tours from each set
-    #[arg(long, default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
-    pub(crate) tours: u32,
+    #[arg(long, alias = "tours", default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) n_tours: u32,
     /// Where tours begin: `pi` (drawn from π_S) or `rows` (drawn given rows, as in the paper; no log Z)
     #[arg(long, value_enum, default_value_t = ToursFrom::Pi, value_name = "WHERE")]
     pub(crate) starts: ToursFrom,
     /// Visible layer of the chain: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code; no guarantee)
-    #[arg(long, value_parser = named::<VisibleChain>, default_value = "sampled", value_name = "HOW")]
+    #[arg(long, default_value_t = VisibleChain::Sampled, value_name = "HOW")]
     pub(crate) visible: VisibleChain,
     /// Cut every tour after so many steps [default: do not]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1 << 31))]

@@ -4,7 +4,7 @@ mod args;
 
 pub(crate) use args::ToursArgs;
 
-use super::{check_output, model_data};
+use super::{check_output, logz, model_data};
 use crate::cli::Global;
 use crate::output::{Output, facts, table};
 use crate::plot;
@@ -22,7 +22,7 @@ use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically
 use mclv_report::figure::{Axis, Figure, PictureGrid, Point, Series};
 use mclv_report::page::{Block, Page, Section};
 use mclv_report::tours::{Toured, picture_grids};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 use serde_json::json;
 
 /// Neighbouring lengths of the tail function differ by this factor at least, in JSON.
@@ -53,7 +53,8 @@ struct Report {
     /// Empirical: a fit to the longest tours.
     tail_fit: Option<TailFit>,
     contributions: Vec<Contribution>,
-    /// Tours from rows say nothing of it.
+    /// None for tours from rows, which say nothing about it.
+    #[serde(serialize_with = "with_texts")]
     log_z: Option<LogZ>,
     exact: Option<Exact>,
     by_label: Option<Vec<LabelTours>>,
@@ -61,6 +62,10 @@ struct Report {
     pictured: Option<Pictured>,
     n_steps: u64,
     seconds: f64,
+}
+
+fn with_texts<S: Serializer>(log_z: &Option<LogZ>, serializer: S) -> Result<S::Ok, S::Error> {
+    log_z.as_ref().map(logz::with_texts).serialize(serializer)
 }
 
 /// What enumeration says of tours from `π_S`.
@@ -121,7 +126,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         (None, None) => None,
     };
     let settings = TourSettings {
-        n_tours: args.tours as usize,
+        n_tours: args.n_tours as usize,
         visible: args.visible,
         stratified: false,
         max_length: args.max_length,
@@ -314,12 +319,11 @@ fn page(
         let bars = bars.map(|(k, l)| Point::new(k as f64, 100.0 * (1.0 - l.tours.one_step)));
         by_label = by_label.with(Series::bars(name(report), bars));
     }
-    let estimates: Vec<LogZ> = reports
+    let estimates: Vec<(String, &LogZ)> = reports
         .iter()
         .filter_map(|report| {
-            let mut log_z = report.log_z.clone()?;
-            log_z.method = format!("{}, {}", log_z.method, name(report));
-            Some(log_z)
+            let log_z = report.log_z.as_ref()?;
+            Some((format!("{}, {}", log_z.method, name(report)), log_z))
         })
         .collect();
     let mut blocks = mclv_report::tours::blocks(toured);

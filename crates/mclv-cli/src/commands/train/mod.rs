@@ -2,6 +2,8 @@
 
 mod args;
 mod settings;
+#[cfg(test)]
+mod settings_page;
 mod summary;
 mod watching;
 
@@ -14,6 +16,7 @@ use crate::live;
 use crate::output::{Output, facts};
 use crate::sparkline::sparkline;
 use crate::watch::Watch;
+use mclv::settings::Spelling;
 use mclv::team;
 use mclv::train::{Checkpoints, Outcome, Run, RunFolder};
 use serde_json::json;
@@ -86,7 +89,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             })
         }
         Outcome::Diverged(warning) => {
-            anyhow::bail!("{warning} (run folder {})", folder.display())
+            anyhow::bail!("{} (run folder {})", warning.in_words(Spelling::Flags), folder.display())
         }
         Outcome::Interrupted { epochs } => Err(anyhow::Error::from(mclv::Error::Cancelled).context(format!(
             "stopped after {epochs} epochs; go on with: mclv train --resume {}",

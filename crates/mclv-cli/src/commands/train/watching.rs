@@ -5,6 +5,7 @@ use crate::watch::Watch;
 use mclv::Rbm;
 use mclv::bits::BitRows;
 use mclv::progress::Progress;
+use mclv::settings::Spelling;
 use mclv::team;
 use mclv::train::{Listener, Metrics, Warning};
 use std::collections::HashSet;
@@ -76,7 +77,7 @@ impl Listener for Live {
         let kind = serde_json::to_value(warning).ok().and_then(|v| v["warning"].as_str().map(str::to_owned));
         let new = self.said.insert(kind.unwrap_or_default());
         if new && !self.quiet && !matches!(warning, Warning::Diverged { .. }) {
-            self.watch.above(&format!("warning: {warning}"));
+            self.watch.above(&format!("warning: {}", warning.in_words(Spelling::Flags)));
         }
     }
 }

@@ -14,13 +14,13 @@ mod tours;
 pub use info::TourInfo;
 
 use super::pcd::{first_states, hidden_states};
-use super::settings::{Lvs, Starts, Unfinished};
-use super::{Estimator, EstimatorInfo, Moments, State, Step, Update, total_weight};
+use super::{Estimator, EstimatorInfo, Gradient, State, Step, Update, total_weight};
 use crate::Result;
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
+use crate::settings::{LvsSettings, Starts, Unfinished};
 use crate::tour::{StartTable, StoppingSet};
 use serde::{Deserialize, Serialize};
 use tours::Running;
@@ -29,7 +29,7 @@ use tours::Running;
 const MOST_REDRAWS: u64 = 20;
 
 pub(super) struct LvsEstimator {
-    settings: Lvs,
+    settings: LvsSettings,
     set: StoppingSet,
     table: StartTable,
     /// Running tours (`carry`), in blocks; none before the first update.
@@ -80,7 +80,7 @@ impl Size {
 }
 
 impl LvsEstimator {
-    pub(super) fn new(settings: Lvs) -> Self {
+    pub(super) fn new(settings: LvsSettings) -> Self {
         Self {
             size: Size { samples_per_row: settings.samples_per_row, n_rows: 0 },
             seen: Seen::default(),
@@ -124,16 +124,14 @@ impl LvsEstimator {
         if self.size.n_rows == 0 {
             self.size.n_rows = ((n_all as f64 * self.settings.row_fraction).ceil() as usize).clamp(1, n_all);
         }
-        let Lvs { target_completion: target, max_states, max_set_cost, .. } = self.settings;
+        let LvsSettings { target_completion, max_states, max_set_cost, .. } = self.settings;
         let seen = std::mem::take(&mut self.seen);
-        if target == 0.0 {
-            return;
-        }
+        let Some(target) = target_completion else { return };
         // The cost is in proportion to the size.
         let costs_too_much = |factor: f64| {
-            max_set_cost > 0.0
-                && seen.n_steps > 0
-                && factor * seen.n_states as f64 > max_set_cost * seen.n_steps as f64
+            max_set_cost.is_some_and(|most| {
+                seen.n_steps > 0 && factor * seen.n_states as f64 > most * seen.n_steps as f64
+            })
         };
         let completion = seen.n_completed as f64 / seen.n_tried as f64;
         // Half the set about halves the odds of a return: a factor of four leaves room for a size to settle.
@@ -180,14 +178,14 @@ impl Estimator for LvsEstimator {
         Ok(())
     }
 
-    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Moments) -> Result<bool> {
+    fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool> {
         let (rbm, data, step) = (update.rbm(), update.data(), update.step());
         if self.set.is_empty() {
             self.begin_epoch(update)?;
         } else if self.settings.starts == Starts::Fresh {
             self.make_table(rbm);
         }
-        let n_tours = if self.settings.n_tours == 0 { update.rows().len() } else { self.settings.n_tours };
+        let n_tours = self.settings.n_tours.unwrap_or(update.rows().len());
         let pairs = if self.settings.unfinished == Unfinished::Carry {
             if self.running.is_empty() {
                 // The first update begins as PCD does, in the middle of tours.

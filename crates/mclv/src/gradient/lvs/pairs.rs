@@ -2,8 +2,8 @@
 
 use super::super::PairBlock;
 use crate::chain::{Chains, VisibleChain};
-use crate::gradient::settings::Statistics;
 use crate::model::Rbm;
+use crate::settings::Statistics;
 use crate::tour::Place;
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, States, means};

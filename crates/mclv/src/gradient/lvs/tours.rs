@@ -1,13 +1,13 @@
 //! Make the tours of one update: separate ones that end with it, or running ones that are carried on.
 
 use super::pairs::Pairs;
-use super::{Lvs, LvsEstimator, TourInfo};
+use super::{LvsEstimator, TourInfo};
 use crate::bits::{BitRows, words_for};
 use crate::chain::{BLOCK, Chains, Clock};
-use crate::gradient::settings::{Starts, Unfinished};
 use crate::gradient::{PairBlock, Step, Update};
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
+use crate::settings::{LvsSettings, Starts, Unfinished};
 use crate::team::{Exchange, Parcel};
 use crate::tour::{Place, StartTable, StoppingSet, Walk};
 use mclv_kernels::layer::Scratch;
@@ -153,7 +153,7 @@ impl Separate {
         &self,
         rbm: &Rbm,
         set: &StoppingSet,
-        settings: &Lvs,
+        settings: &LvsSettings,
         stream: impl Fn(usize) -> crate::rng::Stream,
         scratch: &mut Scratch,
     ) -> OfBlock {
@@ -200,7 +200,7 @@ impl Running {
         rbm: &Rbm,
         set: &StoppingSet,
         table: &StartTable,
-        settings: &Lvs,
+        settings: &LvsSettings,
         (block, step): (usize, Step),
         scratch: &mut Scratch,
     ) -> OfBlock {

@@ -6,11 +6,13 @@
 use super::oracle::Joint;
 use super::{LIMIT, Replicates, differences, negative, step};
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::Rows;
+use crate::gradient::Estimator;
 use crate::gradient::lvs::LvsEstimator;
-use crate::gradient::{Estimator, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
+use crate::settings::{LvsSettings, Starts, Statistics, TourLength, Unfinished};
 
 const N_REPLICATES: u32 = 500;
 /// Two blocks, the second one short.
@@ -27,7 +29,13 @@ fn models() -> (Rbm, Rbm) {
 }
 
 /// A phase in the middle of a run: a set, a table of `earlier`, tours under way.
-pub(super) fn resumed(settings: Lvs, rbm: &Rbm, earlier: &Rbm, set: &[u64], tours: &[u64]) -> LvsEstimator {
+pub(super) fn resumed(
+    settings: LvsSettings,
+    rbm: &Rbm,
+    earlier: &Rbm,
+    set: &[u64],
+    tours: &[u64],
+) -> LvsEstimator {
     let mut phase = LvsEstimator::new(settings);
     let state = phase
         .save()
@@ -57,7 +65,7 @@ struct Outcome {
     accepted: Option<f64>,
 }
 
-fn run(settings: &Lvs, now: &Rbm, earlier: &Rbm) -> Outcome {
+fn run(settings: &LvsSettings, now: &Rbm, earlier: &Rbm) -> Outcome {
     let joint = Joint::new(now);
     let exact = joint.moments();
     let set = stopping_set(&joint);
@@ -96,15 +104,15 @@ fn distance(outcome: &Outcome, now: &Rbm) -> f64 {
     distance / floor
 }
 
-fn running(statistics: Statistics, starts: Starts) -> Lvs {
-    Lvs {
+fn running(statistics: Statistics, starts: Starts) -> LvsSettings {
+    LvsSettings {
         k: TourLength::Steps(2),
-        n_tours: N_TOURS,
+        n_tours: Some(N_TOURS),
         unfinished: Unfinished::Carry,
         starts,
         min_ess: 0.0,
         statistics,
-        ..Lvs::default()
+        ..LvsSettings::default()
     }
 }
 
@@ -137,7 +145,8 @@ fn a_stale_table_without_correction_is_caught() {
 #[test]
 fn a_mean_field_chain_is_caught() {
     let (now, earlier) = models();
-    let mean_field = Lvs { visible: VisibleChain::MeanField, ..running(Statistics::Sampled, Starts::Fresh) };
+    let mean_field =
+        LvsSettings { visible: VisibleChain::MeanField, ..running(Statistics::Sampled, Starts::Fresh) };
     run(&mean_field, &now, &earlier).last.assert_caught("mean-field carry");
 }
 
@@ -146,7 +155,7 @@ fn a_mean_field_chain_is_caught() {
 fn tours_are_independent() {
     let (now, earlier) = models();
     let exact = Joint::new(&now).moments();
-    let one = Lvs { k: TourLength::Steps(1), ..running(Statistics::Sampled, Starts::Fresh) };
+    let one = LvsSettings { k: TourLength::Steps(1), ..running(Statistics::Sampled, Starts::Fresh) };
     let first = now.n_visible() * now.n_hidden();
     let variance = |k: usize| exact[k] * (1.0 - exact[k]) / N_TOURS as f64;
     let z = run(&one, &now, &earlier).last.variance_z(first..first + now.n_visible(), variance);

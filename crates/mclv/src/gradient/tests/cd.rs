@@ -1,10 +1,11 @@
 use super::oracle::Joint;
 use super::{Replicates, differences, negative, step};
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::Rows;
-use crate::gradient::{Gradient, VisibleChain};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
+use crate::settings::EstimatorSettings;
 
 const N_REPLICATES: u32 = 400;
 
@@ -15,7 +16,7 @@ fn replicates(rbm: &Rbm, k: usize, visible: VisibleChain) -> Replicates {
         rbm.n_visible(),
         (0..40).map(|r| if r % 2 == 0 { 0 } else { 0b10_1011 }).collect(),
     );
-    let mut phase = Gradient::Cd { k, visible }.estimator();
+    let mut phase = EstimatorSettings::Cd { k, visible }.estimator();
     let mut replicates = Replicates::default();
     for update in 0..N_REPLICATES {
         let estimate = negative(&mut *phase, rbm, &Rows::Bits(rows.clone()), step(update));

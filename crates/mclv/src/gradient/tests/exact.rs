@@ -2,15 +2,16 @@ use super::oracle::{Joint, parameters};
 use super::{data_pairs, list, negative, step, with_update};
 use crate::bits::BitRows;
 use crate::data::Rows;
-use crate::gradient::{Gradient, Moments, total_weight};
+use crate::gradient::{Gradient, total_weight};
 use crate::model::tests::random_rbm;
+use crate::settings::EstimatorSettings;
+use crate::statistics::largest;
 
 /// Kept in single precision.
 const TOLERANCE: f64 = 1e-6;
 
-/// Infinite where something is NaN.
 fn worst(x: &[f64], y: &[f64]) -> f64 {
-    super::differences(x, y).fold(0.0, |top, d| if d.is_nan() { f64::INFINITY } else { top.max(d.abs()) })
+    largest(super::differences(x, y).map(f64::abs))
 }
 
 #[test]
@@ -18,7 +19,7 @@ fn it_is_the_enumeration_of_either_layer_and_not_of_a_neighbouring_model() {
     for (n_visible, n_hidden) in [(8, 5), (5, 7), (6, 6), (1, 8), (9, 1)] {
         let rbm = random_rbm(n_visible, n_hidden, 1.5, 21);
         let data = Rows::Bits(BitRows::zeros(1, n_visible));
-        let estimate = negative(&mut *Gradient::Exact.estimator(), &rbm, &data, step(0));
+        let estimate = negative(&mut *EstimatorSettings::Exact.estimator(), &rbm, &data, step(0));
         let exact = Joint::new(&rbm).moments();
         assert!(
             worst(&estimate, &exact) < TOLERANCE,
@@ -38,11 +39,11 @@ fn data_minus_model_is_the_slope_of_the_log_likelihood() {
         let rbm = random_rbm(n_visible, n_hidden, 1.0, 22);
         let rows: Vec<u64> = vec![3, 9, 14, 9, 0];
         let bits = BitRows::from_words(n_visible, rows.clone());
-        let mut moments = Moments::zeros(n_visible, n_hidden);
+        let mut moments = Gradient::zeros(n_visible, n_hidden);
         moments.add([data_pairs(&rbm, &bits)], 1.0 / rows.len() as f32);
         moments.flush();
         let only_data = list(&moments, 1.0);
-        let mut phase = Gradient::Exact.estimator();
+        let mut phase = EstimatorSettings::Exact.estimator();
         moments.clear();
         let data = Rows::Bits(bits);
         let positive = with_update(&rbm, &data, step(0), |update| {
@@ -75,8 +76,8 @@ fn data_minus_model_is_the_slope_of_the_log_likelihood() {
 fn a_layer_too_large_to_enumerate_is_refused() {
     let rbm = random_rbm(21, 21, 0.1, 23);
     let data = Rows::Bits(BitRows::zeros(1, 21));
-    let mut moments = Moments::zeros(21, 21);
-    let mut phase = Gradient::Exact.estimator();
+    let mut moments = Gradient::zeros(21, 21);
+    let mut phase = EstimatorSettings::Exact.estimator();
     let refused = with_update(&rbm, &data, step(0), |update| phase.estimate(&update, &mut moments));
     let Err(refused) = refused else { panic!("enumerated 2²¹ states") };
     assert!(refused.to_string().contains("at most 20 units"), "{refused}");

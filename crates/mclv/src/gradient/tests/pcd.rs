@@ -1,10 +1,12 @@
 use super::oracle::Joint;
 use super::{LIMIT, Replicates, differences, negative, step};
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::Rows;
-use crate::gradient::{Gradient, State, VisibleChain};
+use crate::gradient::State;
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
+use crate::settings::EstimatorSettings;
 
 const N_REPLICATES: u32 = 600;
 /// Three blocks, the last one short.
@@ -20,7 +22,7 @@ fn replicates(rbm: &Rbm, visible: VisibleChain, first: impl Fn(&Joint, u32) -> V
     let joint = Joint::new(rbm);
     let exact = joint.moments();
     let data = Rows::Bits(BitRows::zeros(1, rbm.n_visible()));
-    let mut phase = Gradient::Pcd { k: 1, n_chains: N_CHAINS, visible }.estimator();
+    let mut phase = EstimatorSettings::Pcd { k: 1, n_chains: Some(N_CHAINS), visible }.estimator();
     let mut replicates = Replicates::default();
     for update in 0..N_REPLICATES {
         phase.restore(rbm, &state(first(&joint, update))).unwrap();
@@ -63,7 +65,9 @@ fn chains_go_on_from_update_to_update() {
     let data = Rows::Bits(BitRows::zeros(1, rbm.n_visible()));
     let zeros = state(vec![0; n_chains]);
     let last_of = |n_updates: u32| {
-        let mut phase = Gradient::Pcd { k: 2, n_chains, visible: VisibleChain::Sampled }.estimator();
+        let mut phase =
+            EstimatorSettings::Pcd { k: 2, n_chains: Some(n_chains), visible: VisibleChain::Sampled }
+                .estimator();
         let mut replicates = Replicates::default();
         for replicate in 0..300 {
             phase.restore(&rbm, &zeros).unwrap();

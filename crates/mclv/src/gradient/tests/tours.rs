@@ -4,15 +4,13 @@ use super::carry::resumed;
 use super::oracle::Joint;
 use super::{LIMIT, Replicates, differences, list, negative, step, with_update};
 use crate::bits::BitRows;
-use crate::chain::BLOCK;
+use crate::chain::{BLOCK, VisibleChain};
 use crate::data::Rows;
 use crate::gradient::lvs::LvsEstimator;
-use crate::gradient::{
-    Estimator, Lvs, Moments, PairBlock, Starts, Statistics, Step, TourLength, Unfinished, VisibleChain,
-    total_weight,
-};
+use crate::gradient::{Estimator, Gradient, PairBlock, Step, total_weight};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
+use crate::settings::{LvsSettings, Starts, Statistics, TourLength, Unfinished};
 
 const N_REPLICATES: u32 = 1500;
 /// Two blocks, the second one short.
@@ -31,20 +29,20 @@ fn models() -> (Rbm, Rbm) {
     (now, earlier)
 }
 
-fn whole_tours(statistics: Statistics, starts: Starts) -> Lvs {
-    Lvs {
+fn whole_tours(statistics: Statistics, starts: Starts) -> LvsSettings {
+    LvsSettings {
         k: TourLength::Dynamic,
-        n_tours: N_TOURS,
+        n_tours: Some(N_TOURS),
         unfinished: Unfinished::Drop,
         starts,
         min_ess: 0.0,
         statistics,
-        ..Lvs::default()
+        ..LvsSettings::default()
     }
 }
 
 /// A phase whose stopping set, and table, were made under `earlier`; and the set.
-fn begun(settings: Lvs, earlier: &Rbm) -> (LvsEstimator, Rows, Vec<u64>) {
+fn begun(settings: LvsSettings, earlier: &Rbm) -> (LvsEstimator, Rows, Vec<u64>) {
     let data = Rows::Bits(BitRows::from_words(earlier.n_visible(), vec![0b00_0111, 0b11_0000, 0b10_1010, 0]));
     let mut phase = LvsEstimator::new(settings);
     with_update(earlier, &data, step(0), |update| phase.begin_epoch(&update)).unwrap();
@@ -64,7 +62,7 @@ fn separate_tours(
 }
 
 /// Per tour, `Σ_k f(X(k)) − ξ·E_p[f]`, through the ratio that an update uses; and `ξ − Z/Z_S`.
-fn of_updates(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
+fn of_updates(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let drops = settings.unfinished == Unfinished::Drop;
     let joint = Joint::new(now);
     let exact = joint.moments();
@@ -83,7 +81,7 @@ fn of_updates(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
 }
 
 /// The same from the weighted sums that the ratio is made of, in the units of the table; and `w·ξ − Z/Z_S,earlier`.
-fn of_weighted_sums(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
+fn of_weighted_sums(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let joint = Joint::new(now);
     let exact = joint.moments();
     let (mut phase, data, set) = begun(settings, earlier);
@@ -93,7 +91,7 @@ fn of_weighted_sums(settings: Lvs, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] 
         let (blocks, log_unit) = separate_tours(&mut phase, now, &data, N_TOURS, step(update));
         let per_tour = log_unit.exp() / N_TOURS as f64;
         let length = per_tour * total_weight(&blocks);
-        let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
+        let mut moments = Gradient::zeros(now.n_visible(), now.n_hidden());
         moments.add(blocks, 1.0);
         moments.flush();
         of_sums.push(list(&moments, per_tour).iter().zip(&exact).map(|(sum, e)| sum - length * e));
@@ -111,7 +109,7 @@ fn fresh_tours_satisfy_the_renewal_identity_and_mean_field_ones_do_not() {
         lengths.assert_unbiased("their lengths");
     }
     let mean_field =
-        Lvs { visible: VisibleChain::MeanField, ..whole_tours(Statistics::Sampled, Starts::Fresh) };
+        LvsSettings { visible: VisibleChain::MeanField, ..whole_tours(Statistics::Sampled, Starts::Fresh) };
     let [sums, _] = of_updates(mean_field, &now, &earlier);
     sums.assert_caught("mean-field tours");
 }
@@ -136,12 +134,12 @@ fn cut_tours_are_biased_whether_dropped_or_kept() {
     for unfinished in [Unfinished::Drop, Unfinished::Keep] {
         for statistics in ALL_STATISTICS {
             let k = TourLength::Steps(1);
-            let cut = Lvs { k, unfinished, ..whole_tours(statistics, Starts::Fresh) };
+            let cut = LvsSettings { k, unfinished, ..whole_tours(statistics, Starts::Fresh) };
             let [sums, _] = of_updates(cut, &now, &earlier);
             sums.assert_caught(&format!("{unfinished:?} at K = 1, {statistics:?}"));
         }
         let k = TourLength::Steps(5);
-        let cut = Lvs { k, unfinished, ..whole_tours(Statistics::Sampled, Starts::Fresh) };
+        let cut = LvsSettings { k, unfinished, ..whole_tours(Statistics::Sampled, Starts::Fresh) };
         let [_, lengths] = of_updates(cut, &now, &earlier);
         lengths.assert_caught(&format!("{unfinished:?} at K = 5, lengths"));
     }
@@ -156,7 +154,12 @@ fn with_every_state_in_the_set_tours_are_single_draws_from_the_model() {
     let all: Vec<u64> = (0..16).collect();
     for unfinished in [Unfinished::Drop, Unfinished::Keep] {
         let k = TourLength::Steps(1);
-        let settings = Lvs { k, n_tours, unfinished, ..whole_tours(Statistics::Sampled, Starts::Fresh) };
+        let settings = LvsSettings {
+            k,
+            n_tours: Some(n_tours),
+            unfinished,
+            ..whole_tours(Statistics::Sampled, Starts::Fresh)
+        };
         let mut phase = resumed(settings, &rbm, &rbm, &all, &[]);
         let mut replicates = Replicates::default();
         for update in 0..600 {
@@ -180,7 +183,7 @@ fn an_update_subtracts_weighted_sums_over_their_total_weight() {
     let ratio = negative(&mut phase, &now, &data, step(3));
     let (blocks, _) = separate_tours(&mut begun(settings, &earlier).0, &now, &data, N_TOURS, step(3));
     let total = total_weight(&blocks);
-    let mut moments = Moments::zeros(now.n_visible(), now.n_hidden());
+    let mut moments = Gradient::zeros(now.n_visible(), now.n_hidden());
     moments.add(blocks, 1.0);
     moments.flush();
     assert!(differences(&ratio, &list(&moments, 1.0 / total)).all(|d| d.abs() < 1e-5));
@@ -191,7 +194,7 @@ fn an_update_subtracts_weighted_sums_over_their_total_weight() {
 fn a_stale_table_is_made_anew_for_the_next_update() {
     let (now, earlier) = models();
     for (min_ess, is_anew) in [(0.0, false), (1.0, true)] {
-        let settings = Lvs { min_ess, ..whole_tours(Statistics::MeanHidden, Starts::Weighted) };
+        let settings = LvsSettings { min_ess, ..whole_tours(Statistics::MeanHidden, Starts::Weighted) };
         let (mut phase, data, set) = begun(settings, &earlier);
         let first = negative(&mut phase, &now, &data, step(0));
         let made_under = Joint::new(if is_anew { &now } else { &earlier }).log_weights(&set);
@@ -215,7 +218,7 @@ fn tours_of_a_large_minibatch_differ() {
     let data = Rows::Bits(BitRows::zeros(1, rbm.n_visible()));
     let (blocks, _) = separate_tours(&mut phase, &rbm, &data, (1 << 16) + BLOCK, step(1));
     let sums = |block: &PairBlock| {
-        let mut moments = Moments::zeros(rbm.n_visible(), rbm.n_hidden());
+        let mut moments = Gradient::zeros(rbm.n_visible(), rbm.n_hidden());
         moments.add([block.clone()], 1.0);
         moments.flush();
         moments
@@ -233,19 +236,19 @@ fn two_worlds(log_ratio: f32) -> Rbm {
 
 #[test]
 fn an_update_whose_heavy_tours_are_all_dropped_is_a_number_or_skipped() {
-    let settings = Lvs {
+    let settings = LvsSettings {
         k: TourLength::Steps(1),
-        n_tours: N_TOURS,
+        n_tours: Some(N_TOURS),
         unfinished: Unfinished::Drop,
         starts: Starts::Weighted,
-        ..Lvs::default()
+        ..LvsSettings::default()
     };
     let data = Rows::Bits(BitRows::from_words(1, vec![0, 1]));
     for (log_ratio, is_skipped) in [(40.0, false), (95.0, true)] {
         let mut phase = LvsEstimator::new(settings.clone());
         with_update(&two_worlds(0.0), &data, step(0), |update| phase.begin_epoch(&update)).unwrap();
         let rbm = two_worlds(log_ratio);
-        let mut moments = Moments::zeros(1, 10);
+        let mut moments = Gradient::zeros(1, 10);
         let learnt = with_update(&rbm, &data, step(0), |update| phase.estimate(&update, &mut moments));
         assert_eq!(!learnt.unwrap(), is_skipped);
         moments.flush();

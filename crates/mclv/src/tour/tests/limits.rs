@@ -1,8 +1,8 @@
 //! Limits, threads and batches: what may be seen in a result, and what may not.
 
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::Rows;
-use crate::gradient::VisibleChain;
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
 use crate::tour::{End, StartedFrom, TourEngine, TourSettings, Tours};

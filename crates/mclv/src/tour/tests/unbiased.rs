@@ -1,7 +1,7 @@
 //! Sampled tours against the exact mean and variance; and what must be caught.
 
 use super::{Case, LIMIT, cases};
-use crate::gradient::VisibleChain;
+use crate::chain::VisibleChain;
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
 use crate::tour::{HiddenChain, StartTable, TourEngine, TourSettings, Tours};

@@ -1,28 +1,37 @@
 //! What a whole update does: threads, minibatches, weights of rows, and the rules for steps.
 
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::{self, DataSpec, Rows};
 use crate::gradient::tests::differences;
 use crate::gradient::tests::oracle::{Joint, parameters};
-use crate::gradient::{Gradient, Lvs, Starts, Statistics, TourLength, Unfinished, VisibleChain};
 use crate::model::Rbm;
 use crate::model::tests::random_rbm;
 use crate::progress::Silent;
+use crate::settings::{
+    EstimatorSettings, LvsSettings, Optimizer, Schedule, Settings, Starts, Statistics, TourLength, Unfinished,
+};
 use crate::train::trainer::Trainer;
-use crate::train::{Optimizer, Schedule, TrainSettings};
 
 /// Every estimator, with the fingerprint of a short run.
-fn estimators() -> Vec<(Gradient, u64)> {
+fn estimators() -> Vec<(EstimatorSettings, u64)> {
     use {Starts::*, Statistics::*, TourLength::*, Unfinished::*, VisibleChain::*};
     let tours = |k, unfinished, starts, statistics, visible| {
-        Gradient::Lvs(Lvs { k, unfinished, starts, statistics, visible, ..Lvs::default() })
+        EstimatorSettings::Lvs(LvsSettings {
+            k,
+            unfinished,
+            starts,
+            statistics,
+            visible,
+            ..LvsSettings::default()
+        })
     };
     let sampled = VisibleChain::Sampled;
     vec![
-        (Gradient::Cd { k: 2, visible: sampled }, 0xeb924e9849cf73ad),
-        (Gradient::Cd { k: 1, visible: MeanField }, 0x8842bf914a2981ad),
-        (Gradient::Pcd { k: 2, n_chains: 0, visible: sampled }, 0xc6831d33975f55cc),
-        (Gradient::Pcd { k: 1, n_chains: 70, visible: MeanField }, 0x8bdc27e4c8bb9009),
+        (EstimatorSettings::Cd { k: 2, visible: sampled }, 0xeb924e9849cf73ad),
+        (EstimatorSettings::Cd { k: 1, visible: MeanField }, 0x8842bf914a2981ad),
+        (EstimatorSettings::Pcd { k: 2, n_chains: None, visible: sampled }, 0xc6831d33975f55cc),
+        (EstimatorSettings::Pcd { k: 1, n_chains: Some(70), visible: MeanField }, 0x8bdc27e4c8bb9009),
         (tours(Steps(3), Drop, Fresh, Statistics::Sampled, MeanField), 0x61e890cd560342fb),
         (tours(Steps(3), Drop, Weighted, MeanHidden, sampled), 0x5f3623d1dbcdabf2),
         (tours(Dynamic, Drop, Fresh, MeanHidden, sampled), 0xb74346d341b9671d),
@@ -30,7 +39,7 @@ fn estimators() -> Vec<(Gradient, u64)> {
         (tours(Dynamic, Keep, Weighted, Statistics::Sampled, sampled), 0xfd27097386516f76),
         (tours(Steps(2), Carry, Fresh, MeanVisible, sampled), 0xc70421513a0693b6),
         (tours(Steps(2), Carry, Metropolis, MeanHidden, sampled), 0x8ea47b37a133f5ca),
-        (Gradient::Exact, 0xc6e8cfcd770d5eb4),
+        (EstimatorSettings::Exact, 0xc6e8cfcd770d5eb4),
     ]
 }
 
@@ -61,22 +70,21 @@ fn fingerprint(rbm: &Rbm) -> u64 {
 
 /// Three epochs of two updates: a minibatch of two blocks, and a short one.
 fn short_run(
-    gradient: &Gradient,
+    gradient: &EstimatorSettings,
     n_hidden: usize,
     optimizer: Optimizer,
     weights: Option<Vec<f32>>,
 ) -> Trainer {
     let data = bars_and_stripes();
-    let settings = TrainSettings {
-        n_hidden,
-        epochs: 3,
-        batch_size: 40,
-        learning_rate: 0.125,
-        seed: 5,
-        optimizer,
-        gradient: gradient.clone(),
-        ..TrainSettings::default()
+    let settings = Settings {
+        n_hidden: Some(n_hidden),
+        epochs: Some(3.into()),
+        batch_size: Some(40),
+        learning_rate: Some(0.125),
+        seed: Some(5),
+        ..Settings::from(&optimizer)
     };
+    let settings = settings.over(gradient.into()).check(data.n_rows()).unwrap();
     let mut trainer = Trainer::from_model(settings, dyadic(25, n_hidden), &data, weights).unwrap();
     while !trainer.is_finished() {
         trainer.epoch(&data, &Silent).unwrap();
@@ -109,7 +117,7 @@ fn the_number_of_threads_does_not_matter() {
         }
     }
     // Wide enough for the gradient itself to be shared out.
-    let wide = Gradient::Pcd { k: 1, n_chains: 0, visible: VisibleChain::Sampled };
+    let wide = EstimatorSettings::Pcd { k: 1, n_chains: None, visible: VisibleChain::Sampled };
     let [one, two, five] =
         pools.map(|pool| pool.install(|| bits_of(short_run(&wide, 400, Optimizer::default(), None).rbm())));
     assert!(one == two && one == five);
@@ -118,7 +126,7 @@ fn the_number_of_threads_does_not_matter() {
 /// A change here means that the same seed no longer gives the same model: say so in the changelog.
 #[test]
 fn values_are_stable() {
-    let runs: Vec<(Gradient, u64, u64)> = estimators()
+    let runs: Vec<(EstimatorSettings, u64, u64)> = estimators()
         .into_iter()
         .map(|(gradient, pinned)| {
             let got = fingerprint(short_run(&gradient, 5, Optimizer::default(), None).rbm());
@@ -138,22 +146,22 @@ const N_HIDDEN: usize = 3;
 const ROWS: [u64; 6] = [3, 9, 14, 9, 0, 30];
 
 /// Exact gradients, all rows at once, a constant rate.
-fn plain() -> TrainSettings {
-    TrainSettings {
-        n_hidden: N_HIDDEN,
-        epochs: 2,
-        batch_size: 100,
-        learning_rate: 0.25,
-        schedule: Schedule::Constant,
-        centred: false,
-        gradient: Gradient::Exact,
-        ..TrainSettings::default()
+fn plain() -> Settings {
+    Settings {
+        n_hidden: Some(N_HIDDEN),
+        epochs: Some(2.into()),
+        batch_size: Some(100),
+        learning_rate: Some(0.25),
+        schedule: Some(Schedule::Constant),
+        centred: Some(false),
+        ..Settings::from(&EstimatorSettings::Exact)
     }
 }
 
-fn trained(settings: TrainSettings, rows: &[u64], weights: Option<&[f32]>) -> Vec<f64> {
+fn trained(settings: Settings, rows: &[u64], weights: Option<&[f32]>) -> Vec<f64> {
     let data = Rows::Bits(BitRows::from_words(N_VISIBLE, rows.to_vec()));
     let rbm = random_rbm(N_VISIBLE, N_HIDDEN, 1.0, 71);
+    let settings = settings.check(data.n_rows()).unwrap();
     let mut trainer = Trainer::from_model(settings, rbm, &data, weights.map(<[f32]>::to_vec)).unwrap();
     while !trainer.is_finished() {
         trainer.epoch(&data, &Silent).unwrap();
@@ -180,7 +188,7 @@ fn uphill(x: &mut [f64], gradient: &[f64]) {
 }
 
 fn distance(x: &[f64], y: &[f64]) -> f64 {
-    differences(x, y).fold(0.0, |top, d| top.max(d.abs()))
+    crate::statistics::largest(differences(x, y).map(f64::abs))
 }
 
 /// Good to the single precision of parameters of order 1.
@@ -198,7 +206,7 @@ fn a_step_goes_uphill_by_the_rate_times_the_gradient() {
     let expected = reference(2, &rows, |x, g, _| uphill(x, &g));
     assert_same(&trained(plain(), &ROWS, None), &expected);
     assert_different(&trained(plain(), &ROWS[1..], None), &expected);
-    let falling = TrainSettings { schedule: Schedule::Linear, ..plain() };
+    let falling = Settings { schedule: Some(Schedule::Linear), ..plain() };
     let expected = reference(2, &rows, |x, g, t| {
         let share = [1.0, 0.5][t as usize - 1];
         uphill(x, &g.iter().map(|g| share * g).collect::<Vec<_>>());
@@ -211,20 +219,21 @@ fn a_step_goes_uphill_by_the_rate_times_the_gradient() {
 fn a_short_minibatch_is_averaged_over_its_own_rows_or_left_out() {
     let rows = [22; 6];
     let steps = |n| reference(n, &unweighted(&rows), |x, g, _| uphill(x, &g));
-    let short = TrainSettings { epochs: 1, batch_size: 4, ..plain() };
+    let short = Settings { epochs: Some(1.into()), batch_size: Some(4), ..plain() };
     assert_same(&trained(short.clone(), &rows, None), &steps(2));
-    let left_out = TrainSettings { drop_last: true, ..short };
+    let left_out = Settings { drop_last: Some(true), ..short };
     assert_same(&trained(left_out.clone(), &rows, None), &steps(1));
     assert_different(&steps(1), &steps(2));
     // Nothing is left out of an even division.
-    assert_same(&trained(TrainSettings { batch_size: 3, ..left_out }, &rows, None), &steps(2));
+    assert_same(&trained(Settings { batch_size: Some(3), ..left_out }, &rows, None), &steps(2));
 }
 
 #[test]
 fn every_row_is_seen_once_in_an_epoch() {
     // To first order in the rate, the updates of an epoch add up whatever their order.
     let rate = 1e-3;
-    let small = TrainSettings { epochs: 1, batch_size: 2, learning_rate: rate, ..plain() };
+    let small =
+        Settings { epochs: Some(1.into()), batch_size: Some(2), learning_rate: Some(rate), ..plain() };
     let expected = reference(1, &unweighted(&ROWS), |x, g, _| {
         x.iter_mut().zip(g).for_each(|(x, g)| *x += 3.0 * rate * g);
     });
@@ -240,7 +249,7 @@ fn a_row_of_weight_two_is_a_row_given_twice() {
     let twice = [ROWS.as_slice(), &ROWS[2..3]].concat();
     let weights = [1.0, 1.0, 2.0, 1.0, 1.0, 1.0];
     for centred in [false, true] {
-        let settings = TrainSettings { centred, ..plain() };
+        let settings = Settings { centred: Some(centred), ..plain() };
         let expected = trained(settings.clone(), &twice, None);
         assert_same(&trained(settings.clone(), &ROWS, Some(&weights)), &expected);
         assert_different(&trained(settings.clone(), &ROWS, None), &expected);
@@ -254,7 +263,7 @@ fn a_row_of_weight_two_is_a_row_given_twice() {
 
 #[test]
 fn decay_pulls_weights_to_zero_and_leaves_biases_alone() {
-    let decayed = TrainSettings { l1: 0.125, l2: 0.5, ..plain() };
+    let decayed = Settings { l1: Some(0.125), l2: Some(0.5), ..plain() };
     let expected = reference(2, &unweighted(&ROWS), |x, mut g, _| {
         let n_weights = N_VISIBLE * N_HIDDEN;
         g.iter_mut().zip(&*x).take(n_weights).for_each(|(g, x)| *g -= 0.125 * x.signum() + 0.5 * x);
@@ -274,8 +283,9 @@ fn momentum_makes_a_share_of_the_last_step_again() {
             *x += *v;
         }
     });
-    assert_same(&trained(TrainSettings { optimizer, epochs: 3, ..plain() }, &ROWS, None), &expected);
-    assert_different(&trained(TrainSettings { epochs: 3, ..plain() }, &ROWS, None), &expected);
+    let settings = Settings { epochs: Some(3.into()), ..Settings::from(&optimizer) }.over(plain());
+    assert_same(&trained(settings, &ROWS, None), &expected);
+    assert_different(&trained(Settings { epochs: Some(3.into()), ..plain() }, &ROWS, None), &expected);
 }
 
 #[test]
@@ -290,8 +300,9 @@ fn adam_is_the_papers() {
             *x += 0.05 * (*m / (1.0 - beta1.powi(t))) / ((*s / (1.0 - beta2.powi(t))).sqrt() + epsilon);
         }
     });
-    let settings = TrainSettings { epochs: 3, learning_rate: 0.05, ..plain() };
-    assert_same(&trained(TrainSettings { optimizer, ..settings.clone() }, &ROWS, None), &expected);
+    let settings = Settings { epochs: Some(3.into()), learning_rate: Some(0.05), ..plain() };
+    let adam = Settings { learning_rate: Some(0.05), ..Settings::from(&optimizer) }.over(settings.clone());
+    assert_same(&trained(adam, &ROWS, None), &expected);
     assert_different(&trained(settings, &ROWS, None), &expected);
 }
 
@@ -303,9 +314,12 @@ fn clipping_shortens_long_gradients_only() {
             uphill(x, &g.iter().map(|g| g * (limit / norm).min(1.0)).collect::<Vec<_>>());
         })
     };
-    assert_same(&trained(TrainSettings { clip: 0.25, ..plain() }, &ROWS, None), &clipped(0.25));
+    assert_same(&trained(Settings { clip: Some(0.25.into()), ..plain() }, &ROWS, None), &clipped(0.25));
     assert_different(&trained(plain(), &ROWS, None), &clipped(0.25));
-    assert_same(&trained(TrainSettings { clip: 100.0, ..plain() }, &ROWS, None), &clipped(f64::INFINITY));
+    assert_same(
+        &trained(Settings { clip: Some(100.0.into()), ..plain() }, &ROWS, None),
+        &clipped(f64::INFINITY),
+    );
 }
 
 #[test]
@@ -332,7 +346,7 @@ fn a_centred_step_follows_its_formulas() {
         }
         uphill(x, &g);
     });
-    let centred = TrainSettings { centred: true, offset_rate: 0.25, ..plain() };
+    let centred = Settings { centred: Some(true), offset_rate: Some(0.25), ..plain() };
     assert_same(&trained(centred, &ROWS, None), &expected);
     assert_different(&trained(plain(), &ROWS, None), &expected);
 }
@@ -342,7 +356,10 @@ fn weights_that_leave_nothing_are_refused() {
     let data = Rows::Bits(BitRows::from_words(N_VISIBLE, ROWS.to_vec()));
     let refusal = |weights: &[f32]| {
         let rbm = random_rbm(N_VISIBLE, N_HIDDEN, 1.0, 71);
-        Trainer::from_model(plain(), rbm, &data, Some(weights.to_vec())).err().unwrap().to_string()
+        Trainer::from_model(plain().check(data.n_rows()).unwrap(), rbm, &data, Some(weights.to_vec()))
+            .err()
+            .unwrap()
+            .to_string()
     };
     assert!(refusal(&[0.0; 6]).contains("at least one must be positive"));
     assert!(refusal(&[1.0, 1.0, -1.0, 1.0, 1.0, 1.0]).contains("must be 0 or more"));

@@ -1,27 +1,32 @@
 //! Let the learning rate fall.
 
-use serde::{Deserialize, Serialize};
+use crate::words::words;
 
 /// How the learning rate depends on time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
     /// `η₀` throughout.
     Constant,
     /// `η₀/⌈(1 + epoch)/10⌉`, the paper's.
     Plateau,
     /// `η₀(1 − t)`, `t` from 0 to 1 over the run.
-    #[default]
     Linear,
     /// `η₀(1 + cos πt)/2`.
     Cosine,
 }
 
+words!(Schedule as "schedule" {
+    Constant = "constant",
+    Plateau = "plateau",
+    Linear = "linear",
+    Cosine = "cosine",
+});
+
 impl Schedule {
     /// The rate at `update` of `n_updates` in `epoch` of `epochs`, all from 0.
     ///
     /// ```
-    /// use mclv::train::Schedule;
+    /// use mclv::settings::Schedule;
     /// assert_eq!(Schedule::Plateau.rate(0.1, 10, 100, 0, 429), 0.05);
     /// assert_eq!(Schedule::Linear.rate(1.0, 1, 2, 0, 4), 0.5);
     /// ```

@@ -1,9 +1,9 @@
-//! Draw from a model without any chain, by enumeration of its smaller layer.
+//! Draw from a model without a Markov chain, by enumeration of its smaller layer.
 
+use super::exact::{ExactSettings, prepare, smaller_layer_hidden, sum_tasks};
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
-use crate::partition::{ExactSettings, prepare, smaller_layer_hidden, sum_tasks};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::team;
@@ -11,7 +11,7 @@ use crate::tour::StartTable;
 use crate::{Error, Result};
 use rayon::prelude::*;
 
-/// Draw `v` independently from `p(v)` itself.
+/// Independent draws of `v` from `p(v)` itself. `sample::exact` is another name of this function.
 ///
 /// The weights of all states of the smaller layer are summed in groups of up to 8,192. A sample draws a group, then a
 /// state in it, and the other layer given that state.
@@ -21,22 +21,22 @@ use rayon::prelude::*;
 /// threads.
 ///
 /// # Cost
-/// That of [`partition::exact`](crate::partition::exact) under the same time limit, then one evaluation of
-/// each group that was drawn (8,192 free energies); memory for a number per group.
+/// That of [`exact`](super::exact) under the same time limit, then 8,192 free energies for each group
+/// that was drawn. Memory: one number for each group.
 ///
 /// ```
-/// use mclv::{Rbm, progress::Silent, sample};
+/// use mclv::{Rbm, partition::exact_samples, progress::Silent};
 /// // Two modes that block Gibbs never leaves: all on and all off.
 /// let rbm = Rbm::new(6, 1, &[40.0; 6], &[-20.0; 6], &[-120.0])?;
-/// let v = sample::exact(&rbm, 100, 1, &Default::default(), &Silent)?;
+/// let v = exact_samples(&rbm, 100, 1, &Default::default(), &Silent)?;
 /// let on = (0..100).filter(|&r| v.get(r, 0)).count();
 /// assert!((20..80).contains(&on));
 /// # Ok::<(), mclv::Error>(())
 /// ```
 ///
 /// # Errors
-/// If there is nothing to draw, [`Error::TooSlow`] if the time limit would be exceeded, or the listener says stop.
-pub fn exact(
+/// If `n_samples` is 0, [`Error::TooSlow`] if the time limit would be exceeded, or the listener says stop.
+pub fn exact_samples(
     rbm: &Rbm,
     n_samples: usize,
     seed: u64,
@@ -92,7 +92,7 @@ mod tests {
         let n = 20_000;
         for (n_hidden, seed) in [(3, 400), (14, 401)] {
             let rbm = random_rbm(5, n_hidden, 1.0, seed);
-            let v = exact(&rbm, n, 1, &Default::default(), &Silent).unwrap();
+            let v = exact_samples(&rbm, n, 1, &Default::default(), &Silent).unwrap();
             let mut counts = [0.0; 32];
             (0..n).for_each(|r| counts[v.row(r)[0] as usize] += 1.0);
             let chi2 = |rbm: &Rbm| {
@@ -124,7 +124,7 @@ mod tests {
         let z: f64 = f.iter().map(|f| (-f).exp()).sum();
         let moment = |k: i32| f.iter().map(|f| (-f).exp() / z * f.powi(k)).sum::<f64>();
         let (mean, variance) = (moment(1), moment(2) - moment(1).powi(2));
-        let v = exact(&rbm, 4000, 2, &Default::default(), &Silent).unwrap();
+        let v = exact_samples(&rbm, 4000, 2, &Default::default(), &Silent).unwrap();
         let got = rbm.free_energy(&Rows::Bits(v)).unwrap().iter().sum::<f64>() / 4000.0;
         let z_score = (got - mean) / (variance / 4000.0).sqrt();
         assert!(z_score.abs() < 4.5, "z = {z_score}");
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn too_large_a_layer_and_no_samples_are_refused() {
         let rbm = random_rbm(80, 70, 0.1, 403);
-        let error = exact(&rbm, 10, 1, &Default::default(), &Silent).unwrap_err();
+        let error = exact_samples(&rbm, 10, 1, &Default::default(), &Silent).unwrap_err();
         assert!(matches!(error, Error::TooSlow { n_units: 70, .. }), "{error}");
-        assert!(exact(&random_rbm(3, 2, 1.0, 404), 0, 1, &Default::default(), &Silent).is_err());
+        assert!(exact_samples(&random_rbm(3, 2, 1.0, 404), 0, 1, &Default::default(), &Silent).is_err());
     }
 }

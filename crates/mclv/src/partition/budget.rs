@@ -1,0 +1,112 @@
+//! Say how much work may go into one `log Z`: of a command, of an evaluation in training, and of the
+//! last evaluation of a training.
+//!
+//! All limits count states and steps, or seconds of a *nominal machine*, which follow from the size
+//! of the model. The clock of the real machine therefore cannot change a result, with one exception:
+//! a command gives up an enumeration that this machine is too slow for ([`Budget::clock`]).
+
+use super::exact::{ExactSettings, nominal_seconds};
+
+/// Seconds of a Gibbs step for each visible unit, on a nominal machine.
+pub(crate) const NOMINAL_STEP: f64 = 2e-9;
+/// Seconds of tours on a nominal machine where a budget names no number of steps.
+const TOUR_SECONDS: f64 = 60.0;
+/// Seconds on a nominal machine that exact samples for reverse AIS may take if nobody asked for them.
+pub(super) const CHEAP_SAMPLES: f64 = 2.0;
+
+/// Pilot tours may take one part in this many of the steps.
+pub(super) const PILOT_SHARE: u64 = 4;
+/// The share of pilot tours that must return before more tours are made.
+pub(super) const MIN_COMPLETION: f64 = 0.9;
+/// Steps that take as long as drawing and weighing one state of a stopping set.
+pub(super) const STEPS_PER_STATE: f64 = 10.0;
+/// The share of draws that are expected to be distinct states.
+const DISTINCT: f64 = 0.5;
+
+/// How much work may go into one `log Z`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Budget {
+    /// Seconds that an enumeration may take, on a nominal machine (see [`nominal_seconds`]).
+    pub seconds: f64,
+    /// Whether to give up an enumeration that would take longer than `seconds` on this machine.
+    pub clock: bool,
+    /// Rows that a stopping set is drawn from; `None`: all rows.
+    pub max_states: Option<usize>,
+    /// Steps of pilots and tours together; `None`: one minute on a nominal machine.
+    pub max_steps: Option<u64>,
+    /// Chains of AIS and reverse AIS.
+    pub n_chains: usize,
+    /// Temperatures of AIS and reverse AIS.
+    pub n_betas: usize,
+}
+
+impl Budget {
+    /// For a command: the user waits for one number and wants it to be good.
+    pub const COMMAND: Self = Self {
+        seconds: 3600.0,
+        clock: true,
+        max_states: None,
+        max_steps: None,
+        n_chains: 128,
+        n_betas: 10_000,
+    };
+
+    /// For an evaluation in training: cheap beside the epochs before it. Training itself says how
+    /// many seconds an enumeration may take, since that depends on how long an epoch takes.
+    pub const EVALUATION: Self = Self {
+        seconds: 0.0,
+        clock: false,
+        max_states: Some(2_000),
+        max_steps: Some(30_000),
+        n_chains: 64,
+        n_betas: 300,
+    };
+
+    /// For the last evaluation of a training, whose value is reported.
+    pub const LAST_EVALUATION: Self = Self {
+        seconds: 5.0,
+        clock: false,
+        max_states: Some(50_000),
+        max_steps: Some(1_200_000),
+        n_chains: 256,
+        n_betas: 3_000,
+    };
+
+    /// Returns true if the smaller layer of a model of this size may be enumerated.
+    pub fn allows_exact(&self, n_visible: usize, n_hidden: usize) -> bool {
+        nominal_seconds(n_visible, n_hidden) <= self.seconds
+    }
+
+    /// Steps that pilots and tours may make together.
+    pub fn steps(&self, n_visible: usize) -> u64 {
+        self.max_steps.unwrap_or((TOUR_SECONDS / step_seconds(n_visible)) as u64)
+    }
+
+    /// Seconds that the best affordable method takes on a nominal machine: enumeration, or else
+    /// tours, or else a pilot and AIS, whichever of these two is longer. Drawing a stopping set from
+    /// all rows is not counted.
+    pub fn nominal_seconds(&self, n_visible: usize, n_hidden: usize) -> f64 {
+        if self.allows_exact(n_visible, n_hidden) {
+            return nominal_seconds(n_visible, n_hidden);
+        }
+        let tours = self.steps(n_visible) as f64;
+        let ais = tours / PILOT_SHARE as f64 + (self.n_chains * self.n_betas) as f64;
+        let steps = set_steps(self.max_states.unwrap_or(0)) + ais.max(tours);
+        steps * n_visible as f64 * NOMINAL_STEP
+    }
+
+    /// What enumeration may take.
+    pub(super) fn enumeration(&self) -> ExactSettings {
+        ExactSettings { time_limit: if self.clock { self.seconds } else { f64::INFINITY } }
+    }
+}
+
+/// Seconds of a Gibbs step on a nominal machine.
+pub(super) fn step_seconds(n_visible: usize) -> f64 {
+    NOMINAL_STEP * n_visible as f64
+}
+
+/// Steps that take as long as making a stopping set from this many draws.
+pub(super) fn set_steps(n_draws: usize) -> f64 {
+    STEPS_PER_STATE * DISTINCT * n_draws as f64
+}

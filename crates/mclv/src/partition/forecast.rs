@@ -1,0 +1,146 @@
+//! Forecast tours from pilot tours, which are not part of the estimate.
+
+use super::budget::{MIN_COMPLETION, PILOT_SHARE};
+use super::interval::n_carriers;
+use crate::progress::Silent;
+use crate::team;
+use crate::tour::{TourEngine, TourSettings};
+use crate::{Error, Result};
+use std::time::Instant;
+
+/// Tours of a probe, which only asks whether tours return and how long they are.
+const PROBE_TOURS: usize = 256;
+/// Tours in the first round of a pilot, which also asks how much their lengths vary.
+const PILOT_TOURS: usize = 2_000;
+/// A pilot doubles its tours until this many of them carry the second moment.
+const PILOT_CARRIERS: f64 = 20.0;
+/// A pilot stops doubling at this many tours.
+const MAX_TOURS: usize = 1 << 18;
+
+/// The occasion of the tours that count. Pilot tours have others, so no random number is used twice.
+pub(super) const COUNTED: u16 = 0;
+/// The occasion of the first round of a pilot; the next rounds have the next numbers, ten at most.
+pub(super) const PILOT: u16 = 1;
+/// The occasion of a probe.
+const PROBE: u16 = u16::MAX;
+
+/// What pilot tours say about the tours that will count.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Forecast {
+    /// Tours that the target error takes, if there is a target.
+    n_for_target: Option<usize>,
+    /// Mean length of the pilot tours. A cut tour counts with the steps that it made.
+    pub(super) mean_length: f64,
+    /// Share of the pilot tours that returned.
+    pub(super) completion: f64,
+    /// Steps of all pilot tours.
+    pub(super) n_steps: u64,
+    seconds: f64,
+}
+
+impl Forecast {
+    /// A probe: 256 tours within a quarter of the budget.
+    pub(super) fn probe(engine: &TourEngine<'_>, limits: &TourSettings) -> Result<Self> {
+        let begun = Instant::now();
+        let settings = TourSettings {
+            n_tours: PROBE_TOURS,
+            max_steps: limits.max_steps.map(|n| (n / PILOT_SHARE).max(PROBE_TOURS as u64)),
+            max_seconds: limits.max_seconds.map(|s| s / PILOT_SHARE as f64),
+            occasion: PROBE,
+            ..limits.clone()
+        };
+        let tours = engine.run(&settings, &Silent)?;
+        Ok(Self {
+            n_for_target: None,
+            mean_length: tours.mean_length().value,
+            completion: tours.n_complete() as f64 / PROBE_TOURS as f64,
+            n_steps: tours.n_steps(),
+            seconds: seconds_since(begun),
+        })
+    }
+
+    /// A pilot for a target standard error of `log Z`. Each round makes twice the tours of the round
+    /// before, all of them new. The last round has seen the tail, or a quarter of the budget is spent.
+    ///
+    /// # Errors
+    /// If the target is not a positive number.
+    pub(super) fn for_target(
+        engine: &TourEngine<'_>,
+        limits: &TourSettings,
+        target: f64,
+        first: u16,
+    ) -> Result<Self> {
+        if !(target > 0.0 && target.is_finite()) {
+            let cure = "a standard error above 0";
+            return Err(Error::InvalidSetting { name: "target-se", value: target.to_string(), cure });
+        }
+        let begun = Instant::now();
+        let max_steps = limits.max_steps.map(|n| n / PILOT_SHARE);
+        let max_seconds = limits.max_seconds.map(|s| s / PILOT_SHARE as f64);
+        let (mut n_steps, mut n_tours) = (0, PILOT_TOURS);
+        for occasion in first.. {
+            let left = max_steps.map(|n| n - n_steps.min(n));
+            n_tours = left.map_or(n_tours, |n| n_tours.min(n as usize)).max(2) / 2 * 2;
+            let settings = TourSettings {
+                n_tours,
+                max_steps: left.map(|n| n.max(n_tours as u64)),
+                max_seconds: max_seconds.map(|s| (s - seconds_since(begun)).max(1e-3)),
+                occasion,
+                ..limits.clone()
+            };
+            let tours = engine.run(&settings, &Silent)?;
+            n_steps += tours.n_steps();
+            let mean = tours.mean_length();
+            let relative = mean.std_err / mean.value;
+            let is_seen = n_carriers(&tours.lengths()) >= PILOT_CARRIERS || relative == 0.0;
+            let is_spent = max_steps.is_some_and(|n| n_steps >= n)
+                || max_seconds.is_some_and(|s| seconds_since(begun) >= s);
+            if is_seen || is_spent || n_tours >= MAX_TOURS {
+                let wanted = (relative / target).powi(2) * n_tours as f64;
+                let wanted = wanted.min(f64::from(u32::MAX - 1)).ceil() as usize;
+                return Ok(Self {
+                    n_for_target: Some(wanted.max(PILOT_TOURS)),
+                    mean_length: mean.value,
+                    completion: tours.n_complete() as f64 / tours.n_tours() as f64,
+                    n_steps,
+                    seconds: seconds_since(begun),
+                });
+            }
+            n_tours *= 2;
+        }
+        unreachable!("a pilot has fewer rounds than there are occasions")
+    }
+
+    /// Returns true if enough pilot tours returned for more tours to be worth while.
+    pub(super) fn returns(&self) -> bool {
+        self.completion >= MIN_COMPLETION
+    }
+
+    /// Steps that the tours for the target error are expected to make.
+    pub(super) fn steps_for_target(&self) -> f64 {
+        self.n_for_target.unwrap_or(0) as f64 * self.mean_length
+    }
+
+    /// The number of tours that count, given what is left of the budget: those that the target error
+    /// takes if they are expected to fit, else as many as are expected to fit.
+    ///
+    /// Only pilot tours decide this number. If the tours that count had a say in it, the estimate
+    /// would be biased.
+    pub(super) fn n_tours(&self, max_steps: Option<u64>, max_seconds: Option<f64>) -> usize {
+        /// Long tours may take this many times the expected steps.
+        const MARGIN: f64 = 1.5;
+        let per_second = self.n_steps as f64 / self.seconds.max(1e-9);
+        let steps = max_steps.map_or(f64::INFINITY, |n| n as f64);
+        let steps = max_seconds.map_or(steps, |s| steps.min(s * per_second));
+        match self.n_for_target {
+            Some(wanted) => wanted.min((steps / (MARGIN * self.mean_length)) as usize).max(2),
+            // Half of the steps are for the tail, of which a probe sees little.
+            None => ((0.5 * steps / self.mean_length) as usize).clamp(PROBE_TOURS, MAX_TOURS),
+        }
+    }
+}
+
+/// Seconds by the clock of the first rank, which decides for all ranks.
+pub(super) fn seconds_since(begun: Instant) -> f64 {
+    team::of_first(begun.elapsed().as_secs_f64())
+}

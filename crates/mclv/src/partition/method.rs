@@ -1,0 +1,57 @@
+//! Name the ways to `log Z`.
+
+use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// A way to `log Z`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Method {
+    /// Enumeration of the smaller layer.
+    Exact,
+    /// Las Vegas tours.
+    Mclv,
+    /// Annealed importance sampling, from a base model to the model.
+    Ais,
+    /// Annealed importance sampling in the other direction, from the model to the base model.
+    ReverseAis,
+    /// Bennett's acceptance ratio over a ladder of temperatures.
+    Bar,
+}
+
+impl Method {
+    /// All methods.
+    pub const ALL: [Self; 5] = [Self::Exact, Self::Mclv, Self::Ais, Self::ReverseAis, Self::Bar];
+
+    /// Returns true if the method makes use of rows of data.
+    pub fn uses_data(self) -> bool {
+        self != Self::Exact
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Exact => "exact",
+            Self::Mclv => "mclv",
+            Self::Ais => "ais",
+            Self::ReverseAis => "reverse-ais",
+            Self::Bar => "bar",
+        })
+    }
+}
+
+impl FromStr for Method {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::ALL.into_iter().find(|method| method.to_string() == text).ok_or_else(|| Error::InvalidSetting {
+            name: "method",
+            value: text.into(),
+            cure: "choose exact, mclv, ais, reverse-ais or bar",
+        })
+    }
+}

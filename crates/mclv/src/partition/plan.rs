@@ -1,0 +1,193 @@
+//! Plan how to find `log Z`, and carry the plan out.
+//!
+//! Without a method of the caller's choice, the plan is: enumeration if the budget allows it; else
+//! tours, if there are data or a stopping set and pilot tours return; else AIS. All commands and the
+//! evaluations of training go this way, each with its own [`Budget`].
+
+mod work;
+
+use super::budget::step_seconds;
+use super::{BarSettings, Budget, Effort, LogZ, Method, nominal_seconds};
+use crate::Result;
+use crate::chain::VisibleChain;
+use crate::data::Rows;
+use crate::error::human_seconds;
+use crate::model::Rbm;
+use crate::progress::Progress;
+use crate::tour::StoppingSet;
+use std::fmt;
+use work::Work;
+
+pub(crate) use work::spread;
+
+#[cfg(test)]
+mod tests;
+
+/// How each method works.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MethodSettings {
+    /// How many tours to make.
+    pub effort: Effort,
+    /// Hidden states drawn for each row of a stopping set; `None`: 1, or with a target error the
+    /// number that pilot tours find cheapest.
+    pub samples_per_row: Option<usize>,
+    /// The chain of the visible units in tours.
+    pub visible: VisibleChain,
+    /// How much work each method may do.
+    pub budget: Budget,
+    /// Ladders of BAR, which finds its own temperatures.
+    pub n_ladders: usize,
+    /// Steps of each ladder that count. A quarter of this number goes before them.
+    pub ladder_steps: usize,
+    /// Whether reverse AIS begins at exact samples; `None`: if they take at most two seconds.
+    pub exact_samples: Option<bool>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+}
+
+impl Default for MethodSettings {
+    /// For commands: tours for a standard error of 0.01, 8 ladders of 2,000 steps, and
+    /// [`Budget::COMMAND`].
+    fn default() -> Self {
+        Self {
+            effort: Effort::TargetSe(0.01),
+            samples_per_row: None,
+            visible: VisibleChain::Sampled,
+            budget: Budget::COMMAND,
+            n_ladders: BarSettings::default().n_ladders,
+            ladder_steps: BarSettings::default().n_steps,
+            exact_samples: None,
+            seed: 0,
+        }
+    }
+}
+
+/// What may help a plan.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Inputs<'a> {
+    /// Data, which give stopping sets, base models and starts of reverse AIS.
+    pub rows: Option<&'a Rows>,
+    /// A stopping set, to be used instead of one from data or from pilot chains.
+    pub stopping_set: Option<&'a StoppingSet>,
+    /// Visible biases of the base model, to be used instead of those of `rows` (see
+    /// [`base_bias`](super::base_bias)).
+    pub base_bias: Option<&'a [f32]>,
+}
+
+/// How `log Z` of a model will be found: the methods to try, in order.
+///
+/// ```
+/// use mclv::partition::{Agreement, Budget, Effort, Inputs, Method, MethodSettings, Plan};
+/// use mclv::{Rbm, bits::BitRows, data::Rows, progress::Silent};
+/// let rbm = Rbm::new(4, 3, &[0.8; 12], &[-1.0; 4], &[-1.0; 3])?;
+/// let best = Plan::new(&rbm, None, &MethodSettings::default());
+/// assert_eq!(best.methods(), [Method::Exact, Method::Mclv, Method::Ais]);
+/// assert!(!best.needs_data() && best.to_string().starts_with("exact enumeration of 2^3 states"));
+///
+/// let rows = Rows::Bits(BitRows::from_words(4, vec![0b0000, 0b1111]));
+/// let inputs = Inputs { rows: Some(&rows), ..Inputs::default() };
+/// let budget = Budget { n_betas: 100, ..Budget::COMMAND };
+/// let settings = MethodSettings { effort: Effort::Tours(5000), budget, ..Default::default() };
+/// let by = |method| Plan::new(&rbm, Some(method), &settings).run(&inputs, &Silent);
+/// let estimates = [by(Method::Exact)?, by(Method::Mclv)?, by(Method::Ais)?];
+/// assert_eq!(Agreement::new(&estimates).agree, Some(true));
+/// # Ok::<(), mclv::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Plan<'a> {
+    rbm: &'a Rbm,
+    methods: Vec<Method>,
+    settings: MethodSettings,
+}
+
+impl<'a> Plan<'a> {
+    /// Plan to use `method`, or the best method that the budget allows.
+    pub fn new(rbm: &'a Rbm, method: Option<Method>, settings: &MethodSettings) -> Self {
+        let methods = match method {
+            Some(method) => vec![method],
+            None if settings.budget.allows_exact(rbm.n_visible(), rbm.n_hidden()) => {
+                vec![Method::Exact, Method::Mclv, Method::Ais]
+            }
+            None => vec![Method::Mclv, Method::Ais],
+        };
+        Self { rbm, methods, settings: settings.clone() }
+    }
+
+    /// The methods in the order in which they are tried. One gives way to the next if it would
+    /// take too long, has nothing to work with, or finds that tours do not return.
+    pub fn methods(&self) -> &[Method] {
+        &self.methods
+    }
+
+    /// Returns true if rows of data will be of use, so that it is worth while to load them.
+    pub fn needs_data(&self) -> bool {
+        self.methods[0].uses_data()
+    }
+
+    /// Carry the plan out. Steps and seconds of the result are those of everything that was done.
+    ///
+    /// # Guarantee
+    /// That of the method which the result names: [`exact`](super::exact()), [`mclv`](super::mclv()),
+    /// [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or [`bar`](super::bar). Without a method of the caller's choice, a lower bound is never
+    /// returned: if tours do not return, a note says so and AIS takes their place. The result is the
+    /// same for any number of threads.
+    ///
+    /// # Errors
+    /// If a method refuses its settings, rows do not fit the model, or the listener says stop.
+    pub fn run(&self, inputs: &Inputs<'_>, progress: &dyn Progress) -> Result<LogZ> {
+        tracing::debug!("log Z: {self}");
+        let mut work = Work::new(self, inputs, progress);
+        for (k, &method) in self.methods.iter().enumerate() {
+            let is_last = k + 1 == self.methods.len();
+            if let Some(log_z) = work.attempt(method, is_last)? {
+                return Ok(work.finish(log_z));
+            }
+        }
+        unreachable!("the last method of a plan does not give way")
+    }
+}
+
+impl fmt::Display for Plan<'_> {
+    /// The methods in order, with what each is expected to cost on a nominal machine.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
+        let MethodSettings { effort, budget, n_ladders, ladder_steps, .. } = &self.settings;
+        let seconds = |steps: f64| human_seconds(steps * step_seconds(n_visible));
+        let annealing = format!(
+            "{} chains through {} temperatures (about {})",
+            budget.n_chains,
+            budget.n_betas,
+            seconds((budget.n_chains * budget.n_betas) as f64)
+        );
+        for (k, method) in self.methods.iter().enumerate() {
+            if k > 0 {
+                f.write_str("; else ")?;
+            }
+            match method {
+                Method::Exact => write!(
+                    f,
+                    "exact enumeration of 2^{} states (about {})",
+                    n_visible.min(n_hidden),
+                    human_seconds(nominal_seconds(n_visible, n_hidden))
+                )?,
+                Method::Mclv => {
+                    match effort {
+                        Effort::Tours(n) => write!(f, "{n} tours")?,
+                        Effort::TargetSe(target) => write!(f, "tours for a standard error of {target}")?,
+                        Effort::Affordable => f.write_str("tours")?,
+                    }
+                    let steps = budget.steps(n_visible);
+                    write!(f, ", at most {steps} steps (at most about {})", seconds(steps as f64))?;
+                }
+                Method::Ais => write!(f, "AIS with {annealing}")?,
+                Method::ReverseAis => write!(f, "reverse AIS with {annealing}")?,
+                Method::Bar => {
+                    let steps = n_ladders * (ladder_steps + ladder_steps / 4);
+                    let each = seconds(steps as f64);
+                    write!(f, "BAR with {n_ladders} ladders (about {each} for each temperature)")?;
+                }
+            }
+        }
+        Ok(())
+    }
+}

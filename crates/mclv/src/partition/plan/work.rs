@@ -1,0 +1,261 @@
+//! Carry out a plan, and add up what it costs.
+
+use super::{Inputs, Plan};
+use crate::bits::BitRows;
+use crate::data::{self, Binarize, Rows};
+use crate::partition::budget::CHEAP_SAMPLES;
+use crate::partition::choice::{Chosen, SetOrigin, choose};
+use crate::partition::forecast::Forecast;
+use crate::partition::{
+    AisSettings, BarSettings, Effort, Guarantee, LogZ, MclvSettings, Method, Note, Origin,
+    ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, nominal_seconds, reverse_ais,
+};
+use crate::progress::Progress;
+use crate::rng::{Purpose, stream};
+use crate::tour::{PilotSettings, StoppingSet, TourEngine};
+use crate::{Error, Result};
+use std::borrow::Cow;
+use std::time::Instant;
+
+/// Numbers of samples per row that pilot tours choose among.
+const SAMPLES_PER_ROW: [usize; 3] = [1, 4, 16];
+/// Several samples per row are tried only if they make no more draws than this.
+const MAX_DRAWS: usize = 1 << 20;
+
+/// A plan that is being carried out: what it has spent, and what there is to tell about it.
+pub(super) struct Work<'a> {
+    plan: &'a Plan<'a>,
+    inputs: &'a Inputs<'a>,
+    progress: &'a dyn Progress,
+    begun: Instant,
+    /// States and steps that are not part of the estimate: pilots, exact samples, tours given up.
+    n_states: f64,
+    notes: Vec<Note>,
+}
+
+/// A stopping set that tours can be run to.
+struct Target<'a> {
+    engine: TourEngine<'a>,
+    /// What pilot tours to the set found, if the set was chosen by some.
+    forecast: Option<Forecast>,
+    note: Note,
+}
+
+impl<'a> Work<'a> {
+    pub(super) fn new(plan: &'a Plan<'a>, inputs: &'a Inputs<'a>, progress: &'a dyn Progress) -> Self {
+        Self { plan, inputs, progress, begun: Instant::now(), n_states: 0.0, notes: Vec::new() }
+    }
+
+    /// The estimate, with the cost of the whole plan and all notes. Nothing else adds up costs.
+    pub(super) fn finish(self, mut log_z: LogZ) -> LogZ {
+        log_z.n_states += self.n_states;
+        log_z.seconds = self.begun.elapsed().as_secs_f64();
+        log_z.notes.splice(0..0, self.notes);
+        log_z
+    }
+
+    /// Returns the estimate of a method, or `None` if it gives way to the next one. The last method
+    /// does not give way.
+    pub(super) fn attempt(&mut self, method: Method, is_last: bool) -> Result<Option<LogZ>> {
+        let (rbm, settings) = (self.plan.rbm, &self.plan.settings);
+        let log_z = match method {
+            Method::Exact => match exact(rbm, &settings.budget.enumeration(), self.progress) {
+                Err(too_slow @ Error::TooSlow { .. }) if !is_last => {
+                    tracing::debug!("{too_slow}");
+                    return Ok(None);
+                }
+                result => result?,
+            },
+            Method::Mclv => return self.tours(is_last),
+            Method::Ais => {
+                let settings = AisSettings {
+                    n_chains: settings.budget.n_chains,
+                    n_betas: settings.budget.n_betas,
+                    base_bias: self.base()?,
+                    seed: settings.seed,
+                    ..Default::default()
+                };
+                ais(rbm, &settings, self.progress)?
+            }
+            Method::ReverseAis => self.reverse_ais()?,
+            Method::Bar => {
+                let settings = BarSettings {
+                    n_ladders: settings.n_ladders,
+                    n_steps: settings.ladder_steps,
+                    burn_in: settings.ladder_steps / 4,
+                    base_bias: self.base()?,
+                    seed: settings.seed,
+                    n_betas: None,
+                };
+                bar(rbm, &settings, self.progress)?.log_z
+            }
+        };
+        Ok(Some(log_z))
+    }
+
+    /// Tours give way if there is nothing to make a stopping set from, or if they do not return.
+    fn tours(&mut self, is_last: bool) -> Result<Option<LogZ>> {
+        if !is_last && self.inputs.rows.is_none() && self.inputs.stopping_set.is_none() {
+            return Ok(None);
+        }
+        let Target { engine, forecast, note } = self.target()?;
+        let forecast = match forecast {
+            Some(forecast) => Some(forecast),
+            None => self.forecast(&engine, is_last)?,
+        };
+        if let Some(forecast) = forecast.as_ref().filter(|forecast| !is_last && !forecast.returns()) {
+            let Forecast { completion, n_steps, .. } = *forecast;
+            self.notes.push(Note::ToursDoNotReturn { completion, n_steps });
+            return Ok(None);
+        }
+        let mut log_z = self.tour_settings().count(&engine, forecast.as_ref(), self.progress)?;
+        if !is_last && log_z.guarantee == Guarantee::LowerBound {
+            self.n_states += log_z.n_states;
+            self.notes.push(Note::ToursStayedOut { max_steps: self.max_steps() });
+            return Ok(None);
+        }
+        log_z.notes.insert(0, note);
+        Ok(Some(log_z))
+    }
+
+    /// Run pilot tours if the number of tours depends on them, or if tours may give way.
+    fn forecast(&mut self, engine: &TourEngine<'_>, is_last: bool) -> Result<Option<Forecast>> {
+        let settings = self.tour_settings();
+        let forecast = match settings.forecast(engine)? {
+            None if !is_last => Some(Forecast::probe(engine, &settings.limits())?),
+            forecast => forecast,
+        };
+        self.n_states += forecast.as_ref().map_or(0.0, |forecast| forecast.n_steps as f64);
+        Ok(forecast)
+    }
+
+    /// Steps that pilots and tours may make together.
+    fn max_steps(&self) -> u64 {
+        self.plan.settings.budget.steps(self.plan.rbm.n_visible())
+    }
+
+    /// Settings of tours, with the steps that are left.
+    fn tour_settings(&self) -> MclvSettings {
+        let settings = &self.plan.settings;
+        // In any case there are steps for a first step of each tour.
+        let least = if let Effort::Tours(n) = settings.effort { n as u64 } else { 1 };
+        MclvSettings {
+            effort: settings.effort,
+            visible: settings.visible,
+            max_steps: Some(self.max_steps().saturating_sub(self.n_states as u64).max(least)),
+            seed: settings.seed,
+            ..Default::default()
+        }
+    }
+
+    /// The set that was given, or one from data, or from pilot chains.
+    fn target(&mut self) -> Result<Target<'a>> {
+        let (rbm, settings) = (self.plan.rbm, &self.plan.settings);
+        if let Some(set) = self.inputs.stopping_set {
+            let note = Note::GivenSet { n_states: set.len() };
+            return Ok(Target { engine: TourEngine::new(rbm, set)?, forecast: None, note });
+        }
+        let Some(rows) = self.inputs.rows else {
+            let chains = PilotSettings { seed: settings.seed, ..Default::default() };
+            let set = StoppingSet::from_pilot(rbm, None, &chains)?;
+            self.n_states += chains.n_chains as f64 * f64::from(chains.burn_in + chains.n_steps);
+            let note = Note::VisitedSet { n_states: set.len() };
+            return Ok(Target { engine: TourEngine::with_set(rbm, Cow::Owned(set))?, forecast: None, note });
+        };
+        self.check_rows(rows)?;
+        let rows = match settings.budget.max_states {
+            Some(n) if n < rows.n_rows() => Cow::Owned(rows.select(&spread(rows.n_rows(), n))),
+            _ => Cow::Borrowed(rows),
+        };
+        let n_rows = rows.n_rows();
+        let (engine, forecast, origin) = match (settings.samples_per_row, settings.effort) {
+            (Some(0), _) => {
+                let (value, cure) = ("0".into(), "at least 1");
+                return Err(Error::InvalidSetting { name: "samples-per-row", value, cure });
+            }
+            (None, Effort::TargetSe(target)) => {
+                let mut candidates = SAMPLES_PER_ROW.to_vec();
+                candidates.retain(|&m| m == 1 || m * n_rows <= MAX_DRAWS);
+                let chosen = choose(rbm, &rows, &candidates, target, &self.tour_settings())?;
+                self.n_states += chosen.n_steps as f64;
+                let Chosen { engine, forecast, origin, .. } = chosen;
+                (engine, Some(forecast), origin)
+            }
+            (m, _) => {
+                let origin = SetOrigin { samples_per_row: m.unwrap_or(1), pilot_steps: 0 };
+                let all: Vec<usize> = (0..n_rows).collect();
+                let set = StoppingSet::draw(rbm, &rows, &all, origin.samples_per_row, settings.seed, 0)?;
+                (TourEngine::with_set(rbm, Cow::Owned(set))?, None, origin)
+            }
+        };
+        let note = Note::DrawnSet { n_states: engine.set().len(), n_rows, origin };
+        Ok(Target { engine, forecast, note })
+    }
+
+    /// Reverse AIS, from exact samples if they are asked for or cheap, else from rows.
+    fn reverse_ais(&mut self) -> Result<LogZ> {
+        let (rbm, settings) = (self.plan.rbm, &self.plan.settings);
+        let n_chains = settings.budget.n_chains;
+        let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
+        let is_cheap = nominal_seconds(n_visible, n_hidden) <= CHEAP_SAMPLES.min(settings.budget.seconds);
+        let (states, origin) = if settings.exact_samples.unwrap_or(is_cheap) {
+            let limit = settings.budget.enumeration();
+            let states = exact_samples(rbm, n_chains.max(1), settings.seed, &limit, self.progress)?;
+            self.n_states += (n_visible.min(n_hidden) as f64).exp2();
+            self.notes.push(Note::ExactSamples);
+            (states, Origin::ExactSamples)
+        } else {
+            let rows = self.inputs.rows.ok_or_else(|| Error::Empty {
+                what: "the data that reverse-ais begins at".into(),
+                cure: "give data, or take exact samples of a model that can be enumerated",
+            })?;
+            self.check_rows(rows)?;
+            if !matches!(rows, Rows::Bits(_)) {
+                self.notes.push(Note::GreyRowsCut);
+            }
+            (draw_rows(rows, n_chains, settings.seed), Origin::Data)
+        };
+        let reverse = ReverseAisSettings {
+            n_betas: settings.budget.n_betas,
+            base_bias: self.base()?,
+            seed: settings.seed,
+            ..Default::default()
+        };
+        reverse_ais(rbm, &states, origin, &reverse, self.progress)
+    }
+
+    /// Visible biases of the base model: those given, or those of the rows, or none.
+    fn base(&self) -> Result<Option<Vec<f32>>> {
+        match (self.inputs.base_bias, self.inputs.rows) {
+            (Some(bias), _) => Ok(Some(bias.to_vec())),
+            (None, None) => Ok(None),
+            (None, Some(rows)) => {
+                self.check_rows(rows)?;
+                Ok(Some(base_bias(&rows.column_means(), rows.n_rows())))
+            }
+        }
+    }
+
+    fn check_rows(&self, rows: &Rows) -> Result<()> {
+        if rows.n_rows() == 0 {
+            return Err(Error::Empty { what: "the data".into(), cure: "give at least one row" });
+        }
+        self.plan.rbm.check_width(rows.n_columns())
+    }
+}
+
+/// At most `n` of `n_rows` row numbers, evenly spread because data may be sorted.
+pub(crate) fn spread(n_rows: usize, n: usize) -> Vec<usize> {
+    let n = n.min(n_rows);
+    (0..n).map(|k| k * n_rows / n).collect()
+}
+
+/// Rows drawn with replacement, as bits.
+fn draw_rows(rows: &Rows, n: usize, seed: u64) -> BitRows {
+    let mut rng = stream(seed, Purpose::ReverseAis, u64::from(u32::MAX)).reader();
+    let drawn: Vec<usize> = (0..n).map(|_| rng.below(rows.n_rows() as u64) as usize).collect();
+    match data::binarize(&rows.select(&drawn), Binarize::Threshold(0.5), seed, 0) {
+        Rows::Bits(bits) => bits,
+        _ => unreachable!("a threshold makes bits"),
+    }
+}

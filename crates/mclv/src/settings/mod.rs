@@ -1,0 +1,25 @@
+//! Settings of training: one definition, one function that decides and checks, and the spelling of every front.
+//!
+//! [`Settings`] holds what the user chose. [`Settings::check`] decides the rest, refuses what does not go together, and
+//! gives [`CheckedSettings`], which training takes. To add a setting, add a field in `overrides.rs` and its default
+//! and rule in `rules.rs`: the command line, files, Python and the table in `docs/settings.md` follow.
+
+mod estimator;
+mod legacy;
+mod optimizer;
+mod overrides;
+mod rules;
+mod schedule;
+mod spelling;
+#[cfg(test)]
+mod tests;
+mod values;
+
+pub use estimator::{EstimatorName, EstimatorSettings, LvsSettings, Starts, Statistics, Unfinished};
+pub(crate) use legacy::{is_old, read};
+pub use optimizer::{Optimizer, Rule};
+pub use overrides::{Preset, Settings};
+pub use rules::CheckedSettings;
+pub use schedule::Schedule;
+pub use spelling::{Spelling, spell};
+pub use values::{Auto, EvalEvery, Limit, Number, TourLength};

@@ -1,0 +1,303 @@
+//! The one definition of every training setting.
+//!
+//! A setting is a field of [`Settings`]. The field's name is its name in Rust, Python (`n_hidden`), files
+//! (`n-hidden`) and flags (`--n-hidden`). Its doc comment is its help text. Its default and its rules are in
+//! `rules.rs`.
+
+use super::{
+    Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Starts, Statistics, TourLength, Unfinished,
+};
+use crate::chain::VisibleChain;
+use crate::model::Init;
+use crate::words::words;
+use serde::{Deserialize, Serialize};
+
+/// A set of defaults to begin with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Preset {
+    /// The best settings we know.
+    #[default]
+    Default,
+    /// The protocol of the paper's code: a mean-field chain, no centring, a plateau schedule, 15 epochs of CD-1
+    /// before tours.
+    Paper,
+}
+
+words!(Preset as "preset" { Default = "default", Paper = "paper" });
+
+/// Defines [`Settings`] from headings and fields. `#[arg]` says what the flag has beside its long name.
+macro_rules! settings {
+    (
+        $(#[$of_struct:meta])*
+        $($heading:literal { $($(#[doc = $doc:literal])+ #[arg($($arg:tt)*)] $field:ident: $Type:ty,)+ })+
+        not flags { $($(#[doc = $doc2:literal])+ $field2:ident: $Type2:ty,)+ }
+    ) => {
+        $(#[$of_struct])*
+        pub struct Settings {
+            $($(
+                $(#[doc = $doc])+
+                #[cfg_attr(feature = "clap", arg(long, help_heading = $heading, $($arg)*))]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $field: Option<$Type>,
+            )+)+
+            $(
+                $(#[doc = $doc2])+
+                #[cfg_attr(feature = "clap", arg(skip))]
+                #[serde(skip_serializing_if = "Option::is_none")]
+                pub $field2: Option<$Type2>,
+            )+
+        }
+
+        impl Settings {
+            /// The names of all settings, with underscores.
+            pub const NAMES: &'static [&'static str] =
+                &[$($(stringify!($field),)+)+ $(stringify!($field2),)+];
+
+            /// What is set here, else what is set in `base`.
+            pub(super) fn or(self, base: Self) -> Self {
+                Self {
+                    $($($field: self.$field.or(base.$field),)+)+
+                    $($field2: self.$field2.or(base.$field2),)+
+                }
+            }
+        }
+    };
+}
+
+settings! {
+    /// Settings of a training. Every field is optional: [`check`](Self::check) decides what is not set.
+    ///
+    /// ```
+    /// use mclv::settings::Settings;
+    /// let settings = Settings { n_hidden: Some(16), epochs: Some(5.into()), ..Settings::default() };
+    /// let checked = settings.check(1000)?;
+    /// assert_eq!((checked.n_hidden, checked.epochs, checked.batch_size), (16, 5, 128));
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+    #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+    #[cfg_attr(feature = "clap", derive(clap::Args))]
+
+    "Model" {
+        /// Defaults to begin with: `default` is the best we know, `paper` is the protocol of the paper's code.
+        /// Default: default.
+        #[arg()]
+        preset: Preset,
+        /// Number of hidden units. Default: 25.
+        #[arg(alias = "hidden", value_name = "N")]
+        n_hidden: usize,
+        /// Initial parameters: `data` takes biases and scale from the data, `paper` does what the paper's code does.
+        /// Default: data (paper: paper).
+        #[arg(value_name = "HOW")]
+        init: Init,
+    }
+
+    "Gradient" {
+        /// Gradient estimator: `cd` contrastive divergence, `pcd` persistent contrastive divergence, `lvs` Las Vegas
+        /// tours, `exact` enumeration (small models only). Default: lvs up to 64 hidden units, else pcd (paper: lvs).
+        #[arg()]
+        gradient: EstimatorName,
+        /// Gibbs steps per update; for tours also `dynamic`: until all return. Default: 3 for pcd and for lvs with
+        /// `unfinished = carry`, else 1 (paper: 1).
+        #[arg(value_name = "K")]
+        k: TourLength,
+        /// Persistent chains, or tours per update; `auto`: as many as rows in a minibatch. Default: auto (paper: 128).
+        #[arg(aliases = ["chains", "tours"], value_name = "N")]
+        n_chains: Auto<usize>,
+        /// Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` is what the paper's code does.
+        /// Default: sampled (paper: mean-field).
+        #[arg(value_name = "HOW")]
+        visible: VisibleChain,
+        /// What to do with tours that have not returned: `drop` them (the paper's), `keep` their steps so far, or
+        /// `carry` them on in the next update. Default: carry (paper: drop).
+        #[arg(value_name = "POLICY")]
+        unfinished: Unfinished,
+        /// How tours start: `fresh` evaluates the whole stopping set for each update, `weighted` draws from an older
+        /// table and weights the tours, `metropolis` proposes from an older table (with `unfinished = carry` only).
+        /// Default: metropolis for carry, else weighted (paper: fresh).
+        #[arg(value_name = "HOW")]
+        starts: Starts,
+        /// What is averaged along tours: the states (`sampled`), or E[h|v] or E[v|h] in place of one layer.
+        /// Default: mean-hidden (paper: sampled).
+        #[arg(value_name = "WHAT")]
+        statistics: Statistics,
+        /// Hidden states that each row gives to the stopping set. Default: 1.
+        #[arg(value_name = "M")]
+        samples_per_row: usize,
+        /// Share of the rows that the stopping set is made from; `auto`: 3 %, but at least 1,000 rows. Default: auto for
+        /// carry, else 1 (paper: 1).
+        #[arg(value_name = "SHARE")]
+        row_fraction: Auto<f64>,
+        /// Epochs between two stopping sets. Default: 1.
+        #[arg(value_name = "EPOCHS")]
+        redraw_every: usize,
+        /// Make the start table anew when the effective sample size (or the acceptance rate) falls below this share.
+        /// Default: 0.2.
+        #[arg(value_name = "SHARE")]
+        min_ess: f64,
+        /// Adapt the stopping set (rows, and samples per row) until this share of tours returns; `off`: do not adapt.
+        /// Default: off.
+        #[arg(value_name = "SHARE")]
+        target_completion: Limit<f64>,
+        /// Memory budget of a stopping set that adapts: the most states that are drawn for it. Default: 1000000.
+        #[arg(value_name = "N")]
+        max_states: usize,
+        /// Time budget of a stopping set that adapts: states drawn and evaluated for it, for each Gibbs step; `off`: no
+        /// budget. Default: off.
+        #[arg(value_name = "RATIO")]
+        max_set_cost: Limit<f64>,
+        /// Epochs of contrastive divergence before the estimator proper, with the same visible layer. Default: 0 (paper:
+        /// 15 before lvs).
+        #[arg(value_name = "EPOCHS")]
+        warm_up_epochs: usize,
+        /// Gibbs steps per update of the warm-up. Default: 1.
+        #[arg(value_name = "K")]
+        warm_up_k: usize,
+    }
+
+    "Optimisation" {
+        /// Passes over the data; `auto`: 100, or as many as make 10,000 updates. Default: auto (paper: 100).
+        #[arg(value_name = "N")]
+        epochs: Auto<usize>,
+        /// Rows per update. Default: 128.
+        #[arg(value_name = "N")]
+        batch_size: usize,
+        /// Leave out the last minibatch of an epoch if it is short. Default: false (paper: true).
+        #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        drop_last: bool,
+        /// Initial learning rate. Default: 0.6 for lvs with `unfinished = carry` up to 64 hidden units, else 0.4 (paper:
+        /// 0.1); 0.01 with `optimizer = adam`.
+        #[arg(alias = "lr", value_name = "RATE")]
+        learning_rate: f64,
+        /// How the learning rate falls: `linear` to zero, `cosine` to zero, `plateau` (the paper's), or `constant`.
+        /// Default: linear (paper: plateau).
+        #[arg(value_name = "HOW")]
+        schedule: Schedule,
+        /// Rule for steps. Default: sgd.
+        #[arg()]
+        optimizer: Rule,
+        /// Momentum of sgd: the share of the last step that is made again. Default: 0.
+        #[arg(value_name = "SHARE")]
+        momentum: f64,
+        /// Of adam: decay of the mean of gradients. Default: 0.9.
+        #[arg(value_name = "SHARE")]
+        beta1: f64,
+        /// Of adam: decay of the mean of squared gradients. Default: 0.999.
+        #[arg(value_name = "SHARE")]
+        beta2: f64,
+        /// Of adam: keeps steps finite. Default: 1e-8.
+        #[arg(value_name = "NUMBER")]
+        epsilon: f64,
+        /// Weight decay by absolute values. Default: 0.
+        #[arg(value_name = "RATE")]
+        l1: f64,
+        /// Weight decay by squares. Default: 0.
+        #[arg(value_name = "RATE")]
+        l2: f64,
+        /// Largest norm of a gradient; `off`: no limit. Default: off.
+        #[arg(value_name = "NORM")]
+        clip: Limit<f64>,
+        /// Centre the gradient. Default: true (paper: false).
+        #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        centred: bool,
+        /// How fast the hidden offsets of centring follow the data: the weight of one minibatch. Default: 0.01.
+        #[arg(value_name = "SHARE")]
+        offset_rate: f64,
+        /// Resample the bits of grey data every epoch (with `binarize = bernoulli`). Default: false.
+        #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+        redraw_bits: bool,
+    }
+
+    "Watching" {
+        /// Epochs between two evaluations of the likelihood; `auto`: as 5 % of the time allows; `never`: not even at the
+        /// end. Default: auto.
+        #[arg(value_name = "EPOCHS")]
+        eval_every: EvalEvery,
+        /// Stop after this many evaluations without a better validation likelihood; `off`: do not stop early.
+        /// Default: off.
+        #[arg(value_name = "N")]
+        patience: Limit<usize>,
+    }
+
+    not flags {
+        /// Seed of all random numbers; the same seed gives the same result. Default: 0.
+        seed: u64,
+    }
+}
+
+/// An optional setting, whatever its type.
+pub(super) trait Field {
+    fn is_set(&self) -> bool;
+    fn unset(&mut self);
+}
+
+impl<T> Field for Option<T> {
+    fn is_set(&self) -> bool {
+        self.is_some()
+    }
+
+    fn unset(&mut self) {
+        *self = None;
+    }
+}
+
+impl Settings {
+    /// The paper's protocol; everything else is left to its defaults.
+    pub fn paper() -> Self {
+        Self { preset: Some(Preset::Paper), ..Self::default() }
+    }
+
+    /// These settings over those of `base`: a field that is set here wins.
+    ///
+    /// What belongs to a choice in `base` goes with that choice. If these settings choose another estimator, the
+    /// settings of the estimator of `base` are dropped. If they choose another rule for steps, its constants and the
+    /// learning rate are dropped. If they choose another policy for unfinished tours, starts that do not go with it
+    /// are dropped. So PCD over the settings of a run with tours has the defaults of PCD (and the learning rate of that
+    /// run), while PCD and starts of tours in one set of settings are refused by [`check`](Self::check).
+    #[must_use]
+    pub fn over(self, mut base: Self) -> Self {
+        if self.gradient.is_some_and(|estimator| estimator != base.estimator()) {
+            base.of_estimators().into_iter().for_each(|(_, field, _)| field.unset());
+        }
+        if self.optimizer.is_some_and(|rule| rule != base.rule()) {
+            base.of_rules().into_iter().for_each(|(_, field, _)| field.unset());
+            base.learning_rate = None;
+        }
+        if let (Some(policy), Some(starts)) = (self.unfinished, base.starts)
+            && !starts.goes_with(policy)
+        {
+            base.starts = None;
+        }
+        self.or(base)
+    }
+
+    /// The settings that only some estimators have, with their owners.
+    pub(super) fn of_estimators(&mut self) -> Vec<(&'static str, &mut dyn Field, &'static [EstimatorName])> {
+        use EstimatorName::{Cd, Lvs, Pcd};
+        vec![
+            ("k", &mut self.k, &[Cd, Pcd, Lvs]),
+            ("visible", &mut self.visible, &[Cd, Pcd, Lvs]),
+            ("n-chains", &mut self.n_chains, &[Pcd, Lvs]),
+            ("unfinished", &mut self.unfinished, &[Lvs]),
+            ("starts", &mut self.starts, &[Lvs]),
+            ("statistics", &mut self.statistics, &[Lvs]),
+            ("samples-per-row", &mut self.samples_per_row, &[Lvs]),
+            ("row-fraction", &mut self.row_fraction, &[Lvs]),
+            ("redraw-every", &mut self.redraw_every, &[Lvs]),
+            ("min-ess", &mut self.min_ess, &[Lvs]),
+            ("target-completion", &mut self.target_completion, &[Lvs]),
+            ("max-states", &mut self.max_states, &[Lvs]),
+            ("max-set-cost", &mut self.max_set_cost, &[Lvs]),
+        ]
+    }
+
+    /// The settings that only one rule for steps has.
+    pub(super) fn of_rules(&mut self) -> Vec<(&'static str, &mut dyn Field, Rule)> {
+        vec![
+            ("momentum", &mut self.momentum, Rule::Sgd),
+            ("beta1", &mut self.beta1, Rule::Adam),
+            ("beta2", &mut self.beta2, Rule::Adam),
+            ("epsilon", &mut self.epsilon, Rule::Adam),
+        ]
+    }
+}

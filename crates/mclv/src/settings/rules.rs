@@ -1,0 +1,465 @@
+//! The one function that knows every default and every rule: overrides and a number of rows become checked settings.
+
+use super::{
+    Auto, EstimatorName, EstimatorSettings, EvalEvery, Limit, LvsSettings, Optimizer, Preset, Rule, Schedule,
+    Settings, Starts, Statistics, TourLength, Unfinished,
+};
+use crate::chain::VisibleChain;
+use crate::model::Init;
+use crate::{Error, Result};
+use serde::{Serialize, Serializer};
+
+/// The most hidden units for which chains are expected to come by a stopping set.
+const MOST_FOR_TOURS: usize = 64;
+/// Chains, or tours per update, of the paper.
+const PAPER_CHAINS: usize = 128;
+
+/// Settings of a training, all decided, and in agreement with each other.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CheckedSettings {
+    /// Where the defaults came from.
+    pub preset: Preset,
+    /// Hidden units.
+    pub n_hidden: usize,
+    /// How the model begins.
+    pub init: Init,
+    /// The gradient estimator.
+    pub gradient: EstimatorSettings,
+    /// Epochs of warm-up, and their estimator.
+    pub warm_up: Option<(usize, EstimatorSettings)>,
+    /// Passes over the data, the warm-up included.
+    pub epochs: usize,
+    /// Rows per update.
+    pub batch_size: usize,
+    /// Whether a short last minibatch is left out.
+    pub drop_last: bool,
+    /// Initial learning rate.
+    pub learning_rate: f64,
+    /// How the learning rate falls.
+    pub schedule: Schedule,
+    /// The rule for steps.
+    pub optimizer: Optimizer,
+    /// Weight decay by absolute values.
+    pub l1: f64,
+    /// Weight decay by squares.
+    pub l2: f64,
+    /// Largest norm of a gradient.
+    pub clip: Option<f64>,
+    /// Whether the gradient is centred.
+    pub centred: bool,
+    /// How fast the hidden offsets follow the data: the weight of one minibatch.
+    pub offset_rate: f64,
+    /// Whether the bits of grey data are resampled every epoch.
+    pub redraw_bits: bool,
+    /// When the likelihood is evaluated.
+    pub eval_every: EvalEvery,
+    /// Evaluations without a better validation likelihood after which training stops.
+    pub patience: Option<usize>,
+    /// Seed of all random numbers.
+    pub seed: u64,
+}
+
+impl Settings {
+    /// Decide what is not set, and check everything, for training on `n_rows` rows.
+    ///
+    /// With [`Preset::Default`] and no estimator named, models with up to 64 hidden units get tours that are carried on
+    /// from update to update, with a small stopping set: a chain that comes by the set may go on from another of its
+    /// states, and so reach modes that it would not find by itself. In larger models hardly a chain comes by, and
+    /// persistent chains do the same in less time. An estimator that is named has the same defaults as one that is not.
+    ///
+    /// # Errors
+    /// Names a setting that is out of range, or two that do not go together.
+    pub fn check(&self, n_rows: usize) -> Result<CheckedSettings> {
+        let checked = self.decide(n_rows)?;
+        checked.check_rows(n_rows)?;
+        Ok(checked)
+    }
+
+    /// [`check`](Self::check) before the rows are known: numbers that depend on them are decided as for one row.
+    ///
+    /// Settings that [`CheckedSettings::settings`] gave have no such numbers.
+    ///
+    /// # Errors
+    /// Names a setting that is out of range, or two that do not go together.
+    pub fn check_without_rows(&self) -> Result<CheckedSettings> {
+        self.decide(1)
+    }
+
+    /// The estimator that is chosen, or the default one.
+    pub(super) fn estimator(&self) -> EstimatorName {
+        let small = self.n_hidden() <= MOST_FOR_TOURS;
+        let default = if self.is_paper() || small { EstimatorName::Lvs } else { EstimatorName::Pcd };
+        self.gradient.unwrap_or(default)
+    }
+
+    /// The rule for steps that is chosen, or the default one.
+    pub(super) fn rule(&self) -> Rule {
+        self.optimizer.unwrap_or(Rule::Sgd)
+    }
+
+    fn is_paper(&self) -> bool {
+        self.preset == Some(Preset::Paper)
+    }
+
+    fn n_hidden(&self) -> usize {
+        self.n_hidden.unwrap_or(25)
+    }
+
+    fn decide(&self, n_rows: usize) -> Result<CheckedSettings> {
+        self.check_owners()?;
+        let paper = self.is_paper();
+        let n_hidden = self.n_hidden();
+        let batch_size = self.batch_size.unwrap_or(128);
+        let visible =
+            self.visible.unwrap_or(if paper { VisibleChain::MeanField } else { VisibleChain::Sampled });
+        at_least_one("n-hidden", n_hidden, "must be a positive number")?;
+        at_least_one("batch-size", batch_size, "must be a positive number")?;
+        within("batch-size", batch_size, batch_size < 1 << 24, "fewer than 16,777,216 rows")?;
+        let gradient = self.decide_gradient(visible, n_rows)?;
+        let epochs = match self.epochs {
+            Some(Auto::Given(epochs)) => {
+                at_least_one("epochs", epochs, "at least one; leave it out or give `auto` for the default")?;
+                epochs
+            }
+            None if paper => 100,
+            None | Some(Auto::Auto) => 10_000usize.div_ceil(n_rows.div_ceil(batch_size).max(1)).max(100),
+        };
+        let warm_up = self.decide_warm_up(&gradient, visible, epochs)?;
+        let optimizer = self.decide_optimizer()?;
+        let learning_rate = self.learning_rate.unwrap_or(match (&optimizer, &gradient) {
+            // Its steps are of the size of the rate itself, whatever the gradient's.
+            (Optimizer::Adam { .. }, _) => 0.01,
+            _ if paper => 0.1,
+            (_, EstimatorSettings::Lvs(lvs))
+                if lvs.unfinished == Unfinished::Carry && n_hidden <= MOST_FOR_TOURS =>
+            {
+                0.6
+            }
+            // Tours that are dropped or kept collapse at 0.6.
+            _ => 0.4,
+        });
+        let positive = learning_rate > 0.0 && learning_rate.is_finite();
+        within("learning-rate", learning_rate, positive, "must be a positive number")?;
+        let (l1, l2) = (self.l1.unwrap_or(0.0), self.l2.unwrap_or(0.0));
+        for (name, decay) in [("l1", l1), ("l2", l2)] {
+            within(name, decay, decay >= 0.0 && decay.is_finite(), "must be 0 or more")?;
+        }
+        let clip =
+            limit("clip", self.clip, |&norm| norm > 0.0 && norm.is_finite(), "a positive number, or `off`")?;
+        let offset_rate = self.offset_rate.unwrap_or(0.01);
+        within(
+            "offset-rate",
+            offset_rate,
+            offset_rate > 0.0 && offset_rate <= 1.0,
+            "more than 0, at most 1",
+        )?;
+        let eval_every = self.eval_every.unwrap_or_default();
+        if let EvalEvery::Epochs(n) = eval_every {
+            at_least_one("eval-every", n, "at least one epoch, or `auto`, or `never`")?;
+        }
+        let patience = limit("patience", self.patience, |&n| n > 0, "at least one evaluation, or `off`")?;
+        Ok(CheckedSettings {
+            preset: self.preset.unwrap_or_default(),
+            n_hidden,
+            init: self.init.unwrap_or(if paper { Init::Paper } else { Init::Data }),
+            gradient,
+            warm_up,
+            epochs,
+            batch_size,
+            drop_last: self.drop_last.unwrap_or(paper),
+            learning_rate,
+            schedule: self.schedule.unwrap_or(if paper { Schedule::Plateau } else { Schedule::Linear }),
+            optimizer,
+            l1,
+            l2,
+            clip,
+            centred: self.centred.unwrap_or(!paper),
+            offset_rate,
+            redraw_bits: self.redraw_bits.unwrap_or(false),
+            eval_every,
+            patience,
+            seed: self.seed.unwrap_or(0),
+        })
+    }
+
+    /// Refuse settings of another estimator, or of another rule for steps, than the one that is chosen.
+    fn check_owners(&self) -> Result<()> {
+        let (estimator, rule) = (self.estimator(), self.rule());
+        let warms_up = self.warm_up_epochs.is_some_and(|n| n > 0);
+        let mut given = self.clone();
+        // Of the exact gradient it says nothing; of a warm-up it does.
+        if estimator == EstimatorName::Exact && (warms_up || given.visible == Some(VisibleChain::Sampled)) {
+            given.visible = None;
+        }
+        let estimators = given.of_estimators();
+        let foreign =
+            estimators.iter().find(|(_, field, owners)| field.is_set() && !owners.contains(&estimator));
+        if let Some(&(name, ..)) = foreign {
+            return Err(Error::Incompatible { name, with: format!("gradient = {estimator}") });
+        }
+        let rules = given.of_rules();
+        if let Some(&(name, ..)) = rules.iter().find(|(_, field, owner)| field.is_set() && *owner != rule) {
+            return Err(Error::Incompatible { name, with: format!("optimizer = {rule}") });
+        }
+        Ok(())
+    }
+
+    fn decide_gradient(&self, visible: VisibleChain, n_rows: usize) -> Result<EstimatorSettings> {
+        let n_chains = match self.n_chains {
+            Some(n_chains) => n_chains.get(),
+            None => self.is_paper().then_some(PAPER_CHAINS),
+        };
+        if let Some(n) = n_chains {
+            at_least_one(
+                "n-chains",
+                n,
+                "at least one; leave it out or give `auto` for one for each row of a minibatch",
+            )?;
+        }
+        match self.estimator() {
+            EstimatorName::Cd => Ok(EstimatorSettings::Cd { k: self.gibbs_steps(1)?, visible }),
+            EstimatorName::Pcd => {
+                let few = n_chains.is_none_or(|n| n < 1 << 24);
+                within("n-chains", n_chains.unwrap_or(0), few, "fewer than 16,777,216 chains")?;
+                let k = self.gibbs_steps(if self.is_paper() { 1 } else { 3 })?;
+                Ok(EstimatorSettings::Pcd { k, n_chains, visible })
+            }
+            EstimatorName::Lvs => {
+                let few = n_chains.is_none_or(|n| n <= 1 << 16);
+                within("n-chains", n_chains.unwrap_or(0), few, "at most 65,536 tours per update")?;
+                self.decide_tours(n_chains, visible, n_rows).map(EstimatorSettings::Lvs)
+            }
+            EstimatorName::Exact => Ok(EstimatorSettings::Exact),
+        }
+    }
+
+    /// `k` of an estimator without tours.
+    fn gibbs_steps(&self, default: u32) -> Result<usize> {
+        match self.k.unwrap_or(TourLength::Steps(default)) {
+            TourLength::Steps(0) => refuse("k", 0, "at least one Gibbs step"),
+            TourLength::Steps(k) => Ok(k as usize),
+            TourLength::Dynamic => refuse(
+                "k",
+                "dynamic",
+                "only tours (`gradient = lvs`) can return; give a number of Gibbs steps",
+            ),
+        }
+    }
+
+    fn decide_tours(
+        &self,
+        n_tours: Option<usize>,
+        visible: VisibleChain,
+        n_rows: usize,
+    ) -> Result<LvsSettings> {
+        let paper = self.is_paper();
+        let unfinished = self.unfinished.unwrap_or(if paper { Unfinished::Drop } else { Unfinished::Carry });
+        let carry = unfinished == Unfinished::Carry;
+        let k = self.k.unwrap_or(TourLength::Steps(if carry && !paper { 3 } else { 1 }));
+        match k {
+            TourLength::Steps(0) => return refuse("k", 0, "at least one Gibbs step, or `dynamic`"),
+            TourLength::Dynamic if carry => {
+                return refuse("k", k, "with `unfinished = carry`, say how many steps each update makes");
+            }
+            _ => {}
+        }
+        let starts = self.starts.unwrap_or(match unfinished {
+            _ if paper => Starts::Fresh,
+            Unfinished::Carry => Starts::Metropolis,
+            Unfinished::Keep | Unfinished::Drop => Starts::Weighted,
+        });
+        if !starts.goes_with(unfinished) {
+            return refuse(
+                "starts",
+                starts,
+                if carry {
+                    "with `unfinished = carry` use metropolis or fresh: tours from different tables cannot be pooled"
+                } else {
+                    "only with `unfinished = carry`; use weighted or fresh"
+                },
+            );
+        }
+        let statistics =
+            self.statistics.unwrap_or(if paper { Statistics::Sampled } else { Statistics::MeanHidden });
+        if statistics == Statistics::MeanVisible && visible == VisibleChain::MeanField {
+            return refuse(
+                "statistics",
+                statistics,
+                "a mean-field chain already holds E[v|h]; use `statistics = sampled`",
+            );
+        }
+        let samples_per_row = self.samples_per_row.unwrap_or(1);
+        at_least_one("samples-per-row", samples_per_row, "at least one hidden state per row")?;
+        let row_fraction = match self.row_fraction {
+            Some(Auto::Given(share)) => {
+                let is_share = share > 0.0 && share <= 1.0;
+                within("row-fraction", share, is_share, "a share, more than 0 and at most 1, or `auto`")?;
+                share
+            }
+            None if paper || !carry => 1.0,
+            None | Some(Auto::Auto) => (1000.0 / n_rows.max(1) as f64).clamp(0.03, 1.0),
+        };
+        let redraw_every = self.redraw_every.unwrap_or(1);
+        at_least_one("redraw-every", redraw_every, "at least one epoch")?;
+        let min_ess = self.min_ess.unwrap_or(0.2);
+        within("min-ess", min_ess, (0.0..=1.0).contains(&min_ess), "a share between 0 and 1")?;
+        let share = |&share: &f64| share > 0.0 && share < 1.0;
+        let target_completion =
+            limit("target-completion", self.target_completion, share, "a share between 0 and 1, or `off`")?;
+        let max_states = self.max_states.unwrap_or(1_000_000);
+        at_least_one("max-states", max_states, "at least one state")?;
+        let positive = |&cost: &f64| cost > 0.0 && cost.is_finite();
+        let max_set_cost = limit("max-set-cost", self.max_set_cost, positive, "a positive number, or `off`")?;
+        Ok(LvsSettings {
+            k,
+            n_tours,
+            unfinished,
+            starts,
+            statistics,
+            visible,
+            samples_per_row,
+            row_fraction,
+            redraw_every,
+            min_ess,
+            target_completion,
+            max_states,
+            max_set_cost,
+        })
+    }
+
+    fn decide_warm_up(
+        &self,
+        gradient: &EstimatorSettings,
+        visible: VisibleChain,
+        epochs: usize,
+    ) -> Result<Option<(usize, EstimatorSettings)>> {
+        let of_paper = if self.is_paper() && matches!(gradient, EstimatorSettings::Lvs(_)) { 15 } else { 0 };
+        let warm_up_epochs = self.warm_up_epochs.unwrap_or(of_paper);
+        let cure = "must be fewer than all epochs, or the estimator asked for is never used";
+        within("warm-up-epochs", warm_up_epochs, warm_up_epochs < epochs, cure)?;
+        let k = self.warm_up_k.unwrap_or(1);
+        at_least_one("warm-up-k", k, "at least one Gibbs step")?;
+        if warm_up_epochs == 0 {
+            return match self.warm_up_k {
+                Some(k) => refuse("warm-up-k", k, "there is no warm-up; give `warm-up-epochs` too"),
+                None => Ok(None),
+            };
+        }
+        Ok(Some((warm_up_epochs, EstimatorSettings::Cd { k, visible })))
+    }
+
+    fn decide_optimizer(&self) -> Result<Optimizer> {
+        let share = |name, value: Option<f64>, default: f64| {
+            let value = value.unwrap_or(default);
+            within(name, value, (0.0..1.0).contains(&value), "at least 0, less than 1")?;
+            Ok::<f64, Error>(value)
+        };
+        match self.rule() {
+            Rule::Sgd => Ok(Optimizer::Sgd { momentum: share("momentum", self.momentum, 0.0)? }),
+            Rule::Adam => {
+                let epsilon = self.epsilon.unwrap_or(1e-8);
+                within("epsilon", epsilon, epsilon >= 1e-30 && epsilon.is_finite(), "at least 1e-30")?;
+                let beta1 = share("beta1", self.beta1, 0.9)?;
+                Ok(Optimizer::Adam { beta1, beta2: share("beta2", self.beta2, 0.999)?, epsilon })
+            }
+        }
+    }
+}
+
+impl Serialize for CheckedSettings {
+    /// The [complete form](Self::settings).
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.settings().serialize(serializer)
+    }
+}
+
+impl CheckedSettings {
+    /// The complete form: every field is set that goes with the estimator and the rule for steps. Checked again, for
+    /// any number of rows, it gives the same settings.
+    pub fn settings(&self) -> Settings {
+        let (warm_up_epochs, warm_up) = match &self.warm_up {
+            Some((epochs, estimator)) => (*epochs, Settings::from(estimator)),
+            None => (0, Settings::default()),
+        };
+        let warm_up_k =
+            warm_up.k.and_then(|k| if let TourLength::Steps(k) = k { Some(k as usize) } else { None });
+        let others = Settings {
+            preset: Some(self.preset),
+            n_hidden: Some(self.n_hidden),
+            init: Some(self.init),
+            // Of the exact gradient, the chain is the warm-up's.
+            visible: warm_up.visible,
+            warm_up_epochs: Some(warm_up_epochs),
+            warm_up_k,
+            epochs: Some(self.epochs.into()),
+            batch_size: Some(self.batch_size),
+            drop_last: Some(self.drop_last),
+            learning_rate: Some(self.learning_rate),
+            schedule: Some(self.schedule),
+            l1: Some(self.l1),
+            l2: Some(self.l2),
+            clip: Some(self.clip.into()),
+            centred: Some(self.centred),
+            offset_rate: Some(self.offset_rate),
+            redraw_bits: Some(self.redraw_bits),
+            eval_every: Some(self.eval_every),
+            patience: Some(self.patience.into()),
+            seed: Some(self.seed),
+            ..Settings::default()
+        };
+        Settings::from(&self.gradient).or(Settings::from(&self.optimizer)).or(others)
+    }
+
+    /// Epochs of warm-up; 0 if there is none.
+    pub fn warm_up_epochs(&self) -> usize {
+        self.warm_up.as_ref().map_or(0, |(epochs, _)| *epochs)
+    }
+
+    /// Updates in an epoch over `n_rows` rows.
+    pub fn n_updates(&self, n_rows: usize) -> usize {
+        if self.drop_last { n_rows / self.batch_size } else { n_rows.div_ceil(self.batch_size) }
+    }
+
+    /// Refuse settings that do not go with this number of rows.
+    pub(crate) fn check_rows(&self, n_rows: usize) -> Result<()> {
+        if self.drop_last && (1..self.batch_size).contains(&n_rows) {
+            let cure = "larger than the data, and short minibatches are left out: nothing to train on";
+            return refuse("batch-size", self.batch_size, cure);
+        }
+        // Each step of a chain takes up to three of the 2³² random numbers that an epoch has for the chain.
+        let warm_up = self.warm_up.as_ref().map(|(_, estimator)| estimator);
+        for estimator in [Some(&self.gradient), warm_up].into_iter().flatten() {
+            let steps = estimator.steps_of_epoch(self.n_updates(n_rows));
+            let cure = "steps of a chain in one epoch (k times the updates) must not pass 2^30";
+            within("k", steps, steps <= 1 << 30, cure)?;
+        }
+        Ok(())
+    }
+}
+
+fn refuse<T>(name: &'static str, value: impl ToString, cure: &'static str) -> Result<T> {
+    Err(Error::InvalidSetting { name, value: value.to_string(), cure })
+}
+
+fn within(name: &'static str, value: impl ToString, good: bool, cure: &'static str) -> Result<()> {
+    if good { Ok(()) } else { refuse(name, value, cure) }
+}
+
+fn at_least_one(name: &'static str, value: usize, cure: &'static str) -> Result<()> {
+    within(name, value, value > 0, cure)
+}
+
+/// A limit that is good, or none.
+fn limit<T: Copy + ToString>(
+    name: &'static str,
+    limit: Option<Limit<T>>,
+    good: impl Fn(&T) -> bool,
+    cure: &'static str,
+) -> Result<Option<T>> {
+    let limit = limit.unwrap_or(Limit::Off).get();
+    match limit.filter(|limit| !good(limit)) {
+        Some(bad) => refuse(name, bad, cure),
+        None => Ok(limit),
+    }
+}

@@ -112,6 +112,30 @@ fn bits_are_redrawn_in_memory_too() {
     assert!(refused.contains("redraw-bits"), "{refused}");
 }
 
+/// Rows that are held out are neither learnt from nor counted, and the seed chooses them; in a folder as in memory.
+#[test]
+fn a_share_of_the_rows_is_held_out_for_validation() {
+    let rows = digits(Split::Train);
+    let held_out = |share: f64, seed| {
+        let validation_fraction = Some(share.into());
+        Settings { validation_fraction, seed: Some(seed), ..settings() }
+    };
+    let trained = |settings: Settings| Training::new(settings).fit(&rows).unwrap();
+    let (fifth, other) = (trained(held_out(0.2, 3)), trained(held_out(0.2, 4)));
+    assert!(fifth.history[1].validation_log_likelihood.is_some());
+    assert_eq!(trained(settings()).history[1].validation_log_likelihood, None);
+    assert_ne!(fifth.model, other.model);
+    assert_eq!(fifth.model, trained(held_out(0.2, 3)).model);
+    let folder = tempfile::tempdir().unwrap();
+    let mut stop = Stop(AtomicU64::new(17));
+    let training = Training::new(held_out(0.2, 3)).in_folder(folder.path()).observe(&mut stop);
+    assert!(matches!(training.fit(&rows).unwrap().outcome, Outcome::Interrupted { .. }));
+    let resumed = Training::new(held_out(0.2, 3)).resume(folder.path(), &rows).unwrap().finish().unwrap();
+    assert_eq!(resumed.model, fifth.model);
+    let one = rows.select(&[0]);
+    assert!(Training::new(held_out(0.5, 3)).fit(&one).is_err());
+}
+
 #[test]
 fn training_starts_from_a_given_model() {
     let rows = digits(Split::Train);

@@ -217,6 +217,10 @@ settings! {
         /// Default: off.
         #[arg(value_name = "N")]
         patience: Limit<usize>,
+        /// Share of the training rows to hold out for validation, in place of the data's own validation rows; `off`: hold
+        /// out none. Default: off.
+        #[arg(value_name = "SHARE")]
+        validation_fraction: Limit<f64>,
     }
 
     not flags {

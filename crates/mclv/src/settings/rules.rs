@@ -56,6 +56,8 @@ pub struct CheckedSettings {
     pub eval_every: EvalEvery,
     /// Evaluations without a better validation likelihood after which training stops.
     pub patience: Option<usize>,
+    /// Share of the training rows that is held out for validation.
+    pub validation_fraction: Option<f64>,
     /// Seed of all random numbers.
     pub seed: u64,
 }
@@ -159,6 +161,12 @@ impl Settings {
             at_least_one("eval-every", n, "at least one epoch, or `auto`, or `never`")?;
         }
         let patience = limit("patience", self.patience, |&n| n > 0, "at least one evaluation, or `off`")?;
+        let validation_fraction = limit(
+            "validation-fraction",
+            self.validation_fraction,
+            |&share| share > 0.0 && share < 1.0,
+            "more than 0 and less than 1, or `off`",
+        )?;
         Ok(CheckedSettings {
             preset: self.preset.unwrap_or_default(),
             n_hidden,
@@ -179,6 +187,7 @@ impl Settings {
             redraw_bits: self.redraw_bits.unwrap_or(false),
             eval_every,
             patience,
+            validation_fraction,
             seed: self.seed.unwrap_or(0),
         })
     }
@@ -405,6 +414,7 @@ impl CheckedSettings {
             redraw_bits: Some(self.redraw_bits),
             eval_every: Some(self.eval_every),
             patience: Some(self.patience.into()),
+            validation_fraction: Some(self.validation_fraction.into()),
             seed: Some(self.seed),
             ..Settings::default()
         };

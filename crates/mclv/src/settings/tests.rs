@@ -55,6 +55,7 @@ fn the_default_is_tours_for_small_models_and_chains_for_large_ones() {
         redraw_bits: false,
         eval_every: EvalEvery::Auto,
         patience: None,
+        validation_fraction: None,
         seed: 0,
     };
     assert_eq!(small, expected);
@@ -167,6 +168,7 @@ fn zero_has_no_meaning_and_is_refused_with_the_cure() {
         ("eval-every", "`never`"),
         ("clip", "`off`"),
         ("patience", "`off`"),
+        ("validation-fraction", "`off`"),
         ("target-completion", "`off`"),
         ("max-set-cost", "`off`"),
         ("k", "at least one"),
@@ -285,7 +287,7 @@ fn random_settings(seed: u64) -> Settings {
         "schedule": ["constant", "plateau", "linear", "cosine"], "momentum": [0, 0.5], "beta1": [0.5],
         "beta2": [0.5], "epsilon": [1e-4], "l1": [0, 0.1], "l2": [0.1], "clip": ["off", 2.5],
         "centred": [true, false], "offset-rate": [0.5], "redraw-bits": [true, false],
-        "eval-every": ["auto", "never", 3], "patience": ["off", 2], "seed": [1, 1u64 << 62],
+        "eval-every": ["auto", "never", 3], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "seed": [1, 1u64 << 62],
     });
     let choices = choices.as_object().unwrap();
     // Few at a time: most of what is drawn all at once does not go together.

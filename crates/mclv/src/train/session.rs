@@ -19,11 +19,10 @@ use std::time::Instant;
 pub struct Session<'a> {
     pub(super) settings: CheckedSettings,
     /// The rows that are evaluated, and learnt from unless bits are redrawn.
-    pub(super) train: Cow<'a, Rows>,
+    pub(super) train: Part<'a>,
     /// The grey values from which bits are redrawn in each epoch.
-    pub(super) grey: Option<&'a Rows>,
-    pub(super) weights: Option<&'a [f32]>,
-    pub(super) validation: Option<Weighted<'a>>,
+    pub(super) grey: Option<Cow<'a, Rows>>,
+    pub(super) validation: Option<Part<'a>>,
     /// None: the likelihood is not watched.
     pub(super) monitor: Option<Monitor>,
     pub(super) trainer: Trainer,
@@ -35,6 +34,32 @@ pub struct Session<'a> {
     /// Seconds of earlier sittings.
     pub(super) seconds_before: f64,
     pub(super) begun: Instant,
+}
+
+/// Rows, and how much each counts if not all the same: the caller's, or a selection of them.
+#[derive(Clone)]
+pub(super) struct Part<'a> {
+    pub(super) rows: Cow<'a, Rows>,
+    pub(super) weights: Option<Cow<'a, [f32]>>,
+}
+
+impl<'a> Part<'a> {
+    pub(super) fn new(of: Weighted<'a>) -> Self {
+        Self { rows: Cow::Borrowed(of.rows), weights: of.weights.map(Cow::Borrowed) }
+    }
+
+    /// Some of the rows. What their weights are is checked where they are used.
+    pub(super) fn select(&self, rows: &[usize]) -> Self {
+        let weight = |weights: &[f32]| rows.iter().filter_map(|&r| weights.get(r).copied()).collect();
+        Self {
+            rows: Cow::Owned(self.rows.select(rows)),
+            weights: self.weights.as_deref().map(|weights| Cow::Owned(weight(weights))),
+        }
+    }
+
+    pub(super) fn weighted(&self) -> Weighted<'_> {
+        Weighted { rows: &self.rows, weights: self.weights.as_deref() }
+    }
 }
 
 impl<'a> Session<'a> {
@@ -128,10 +153,10 @@ impl<'a> Session<'a> {
     fn make_epoch(&mut self, listener: &mut dyn Listener) -> Result<Option<Outcome>> {
         let good = self.trainer.state();
         let learning_rate = self.trainer.learning_rate();
-        let redrawn = self.grey.map(|grey| {
+        let redrawn = self.grey.as_ref().map(|grey| {
             data::binarize(grey, Binarize::Bernoulli, self.settings.seed, self.trainer.epochs_done() as u64)
         });
-        match self.trainer.epoch(redrawn.as_ref().unwrap_or(&self.train), &*listener) {
+        match self.trainer.epoch(redrawn.as_ref().unwrap_or(&self.train.rows), &*listener) {
             Err(Error::Cancelled) => return self.interrupted(),
             other => other?,
         }
@@ -181,10 +206,10 @@ impl<'a> Session<'a> {
         let Some(monitor) = self.monitor.as_ref().filter(|monitor| monitor.is_due(epoch, epochs)) else {
             return Ok(Judgement::default());
         };
-        let train = Weighted { rows: &self.train, weights: self.weights };
+        let (train, validation) = (self.train.weighted(), self.validation.as_ref().map(Part::weighted));
         let last = epoch == epochs;
         let (rbm, seed) = (self.trainer.rbm(), self.settings.seed);
-        monitor.evaluate(rbm, train, self.validation, last, seed, metrics, progress)?;
+        monitor.evaluate(rbm, train, validation, last, seed, metrics, progress)?;
         Ok(self.best.judge(metrics))
     }
 

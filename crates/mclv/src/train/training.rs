@@ -5,13 +5,14 @@ use super::files::{Checkpoints, RunFiles};
 use super::guard::Warning;
 use super::monitor::{Metrics, Monitor, Weighted};
 use super::run::Description;
-use super::session::Session;
+use super::session::{Part, Session};
 use super::trainer::Trainer;
 use super::{Feed, Listener};
 use crate::Result;
 use crate::data::{self, Binarize, Rows};
 use crate::gradient::Estimator;
 use crate::model::Rbm;
+use crate::rng::{Purpose, stream};
 use crate::settings::{CheckedSettings, EvalEvery, Settings};
 use crate::{Error, team};
 use std::borrow::Cow;
@@ -229,45 +230,60 @@ impl<'a> Training<'a> {
         Feed::new(&self.settings, rows, self.model)
     }
 
+    /// The rows to learn from, the rows to choose by, and the grey values behind the former, after rows were held out.
+    fn parts(&self, train: &'a Rows) -> Result<(Part<'a>, Option<Part<'a>>, Option<Cow<'a, Rows>>)> {
+        let train = Part::new(Weighted { rows: train, weights: self.weights });
+        let (validation, grey) = (self.validation.map(Part::new), self.grey.map(Cow::Borrowed));
+        let settings = self.settings.check_without_rows()?;
+        let Some(share) = settings.validation_fraction else { return Ok((train, validation, grey)) };
+        let n_rows = train.rows.n_rows();
+        if n_rows < 2 {
+            let cure = "give at least two rows, or hold out none";
+            return Err(Error::Empty { what: "the rest of the training rows".into(), cure });
+        }
+        let mut order: Vec<usize> = (0..n_rows).collect();
+        stream(settings.seed, Purpose::Split, 1).reader().shuffle(&mut order);
+        let (held_out, kept) = order.split_at_mut(((share * n_rows as f64).ceil() as usize).min(n_rows - 1));
+        held_out.sort_unstable();
+        kept.sort_unstable();
+        Ok((train.select(kept), Some(train.select(held_out)), grey.map(|grey| Cow::Owned(grey.select(kept)))))
+    }
+
     /// A session without files.
     fn session(self, train: &'a Rows) -> Result<Session<'a>> {
-        let settings = self.settings.check(train.n_rows())?;
-        let (train, grey) = match (settings.redraw_bits, self.grey) {
-            (false, _) => (Cow::Borrowed(train), None),
-            (true, Some(grey)) => (Cow::Borrowed(train), Some(grey)),
-            (true, None) if matches!(train, Rows::Bits(_)) => {
+        let (mut train, validation, mut grey) = self.parts(train)?;
+        let settings = self.settings.check(train.rows.n_rows())?;
+        if !settings.redraw_bits {
+            grey = None;
+        } else if grey.is_none() {
+            if matches!(*train.rows, Rows::Bits(_)) {
                 return Err(Error::InvalidSetting {
                     name: "redraw-bits",
                     value: "true".into(),
                     cure: "the rows are bits already: give grey values to redraw them from",
                 });
             }
-            (true, None) => {
-                let bits = data::binarize(train, Binarize::Bernoulli, settings.seed, 0);
-                (Cow::Owned(bits), Some(train))
-            }
-        };
+            let bits = data::binarize(&train.rows, Binarize::Bernoulli, settings.seed, 0);
+            grey = Some(std::mem::replace(&mut train.rows, Cow::Owned(bits)));
+        }
+        let weights = train.weights.as_ref().map(|weights| weights.to_vec());
         let mut trainer = match self.model {
-            None => Trainer::new(settings.clone(), &train, self.weights.map(<[f32]>::to_vec))?,
-            Some(rbm) => {
-                Trainer::from_model(settings.clone(), rbm, &train, self.weights.map(<[f32]>::to_vec))?
-            }
+            None => Trainer::new(settings.clone(), &train.rows, weights)?,
+            Some(rbm) => Trainer::from_model(settings.clone(), rbm, &train.rows, weights)?,
         };
         if let Some(estimator) = self.estimator {
             trainer.use_estimator(estimator);
         }
-        if let Some(validation) = &self.validation {
+        if let Some(validation) = &validation {
             trainer.rbm().check_width(validation.rows.n_columns())?;
         }
-        let weighted = Weighted { rows: &train, weights: self.weights };
         let is_watched = settings.eval_every != EvalEvery::Never;
-        let monitor = is_watched.then(|| Monitor::new(&settings, weighted));
+        let monitor = is_watched.then(|| Monitor::new(&settings, train.weighted()));
         Ok(Session {
             settings,
             train,
             grey,
-            weights: self.weights,
-            validation: self.validation,
+            validation,
             monitor,
             trainer,
             best: Best::default(),

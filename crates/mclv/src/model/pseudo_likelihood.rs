@@ -6,7 +6,6 @@ use crate::data::Rows;
 use crate::team;
 use mclv_kernels::Isa;
 use mclv_kernels::math::softplus_sum;
-use rayon::prelude::*;
 
 impl Rbm {
     /// `Σ_i log p(v_i | v_{−i})` of each row.
@@ -61,7 +60,7 @@ impl Rbm {
             }
             sum
         };
-        Ok(team::share_all(v.n_rows(), |rows| rows.into_par_iter().map_init(Default::default, row).collect()))
+        team::try_blocks_with(v.n_rows(), Default::default, |memory, r| Ok(row(memory, r)))
     }
 }
 

@@ -6,8 +6,6 @@ use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::team;
 use crate::{Error, Result};
-use rayon::prelude::*;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chains per unit of parallel work. No result depends on this number.
@@ -70,6 +68,5 @@ pub(super) fn anneal(
         }
         Ok(log_w)
     };
-    let work = |blocks: Range<usize>| blocks.into_par_iter().map(of_block).collect();
-    Ok(team::share(n_chains.div_ceil(BLOCK), work)?.concat())
+    Ok(team::try_blocks(n_chains.div_ceil(BLOCK), of_block)?.concat())
 }

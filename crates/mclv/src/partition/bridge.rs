@@ -220,7 +220,7 @@ fn run_ladders(
         }
         Ok(record)
     };
-    team::share(settings.n_ladders, |ladders| ladders.into_par_iter().map(of_ladder).collect())
+    team::try_blocks(settings.n_ladders, of_ladder)
 }
 
 /// `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences between ladders.

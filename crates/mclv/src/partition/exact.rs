@@ -7,10 +7,8 @@ use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::enumerate::{Enumeration, Scaled, Scratch, run_task};
-use rayon::prelude::*;
 use std::borrow::Cow;
 use std::ops::Add;
-use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -116,8 +114,7 @@ pub(crate) fn sum_tasks(
             }
             Ok(sum)
         };
-        let work = |tasks: Range<usize>| tasks.into_par_iter().map_init(Scratch::default, task).collect();
-        take(team::share(in_round, work)?);
+        take(team::try_blocks_with(in_round, Scratch::default, task)?);
     }
     progress.report(n_tasks * per_task, n_tasks * per_task);
     Ok(())

@@ -9,7 +9,6 @@ use crate::rng::{Purpose, stream};
 use crate::team;
 use crate::tour::StartTable;
 use crate::{Error, Result};
-use rayon::prelude::*;
 
 /// Independent draws of `v` from `p(v)` itself. `sample::exact` is another name of this function.
 ///
@@ -58,7 +57,8 @@ pub fn exact_samples(
         (0..n_samples).map(|sample| (groups.draw(random(sample).at(0)), sample)).collect();
     drawn.sort_unstable();
     let by_group: Vec<&[(usize, usize)]> = drawn.chunk_by(|x, y| x.0 == y.0).collect();
-    let of_group = |samples: &&[(usize, usize)]| {
+    let of_group = |group: usize| {
+        let samples = by_group[group];
         if progress.cancelled() {
             return Err(Error::Cancelled);
         }
@@ -68,8 +68,7 @@ pub fn exact_samples(
         let table = StartTable::from_log_weights(energies.into_iter().map(|f| -f).collect());
         Ok(samples.iter().map(|&(_, s)| (s, first + table.draw(random(s).at(1)) as u64)).collect())
     };
-    let of_groups: Vec<Vec<(usize, u64)>> =
-        team::share(by_group.len(), |groups| by_group[groups].par_iter().map(of_group).collect())?;
+    let of_groups: Vec<Vec<(usize, u64)>> = team::try_blocks(by_group.len(), of_group)?;
     let mut states = vec![0; n_samples];
     of_groups.into_iter().flatten().for_each(|(sample, state)| states[sample] = state);
     let states = BitRows::from_words(n_hidden, states);

@@ -5,9 +5,7 @@ use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::team;
 use crate::{Error, Result};
-use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use std::ops::Range;
 
 /// How inverse temperatures lie between 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -85,8 +83,7 @@ impl Pilot {
             }
             Ok(slopes)
         };
-        let work = |blocks: Range<usize>| blocks.into_par_iter().map(of_block).collect();
-        let slopes: Vec<Vec<f64>> = team::share(PILOT_CHAINS / BLOCK, work)?.concat();
+        let slopes: Vec<Vec<f64>> = team::try_blocks(PILOT_CHAINS / BLOCK, of_block)?.concat();
         let sd: Vec<f64> = (0..=n).map(|t| standard_deviation(slopes.iter().map(|s| s[t]))).collect();
         let mut length = vec![0.0; n + 1];
         for t in 1..=n {

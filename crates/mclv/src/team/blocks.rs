@@ -35,7 +35,19 @@ pub(crate) fn try_blocks<R: Parcel + Send>(
     n: usize,
     work: impl Fn(usize) -> Result<R> + Sync + Send,
 ) -> Result<Vec<R>> {
-    share(n, |mine| mine.into_par_iter().map(work).collect())
+    try_blocks_with(n, || (), |(), block| work(block))
+}
+
+/// [`try_blocks`] for work that has memory to reuse: `memory` makes it, as often as a thread begins some blocks.
+///
+/// # Errors
+/// The first error of any rank.
+pub(crate) fn try_blocks_with<R: Parcel + Send, M>(
+    n: usize,
+    memory: impl Fn() -> M + Sync + Send,
+    work: impl Fn(&mut M, usize) -> Result<R> + Sync + Send,
+) -> Result<Vec<R>> {
+    share(n, |mine| mine.into_par_iter().map_init(memory, work).collect())
 }
 
 /// [`map_blocks`] for work that changes a state for each block. Every rank ends with all states as they were changed.

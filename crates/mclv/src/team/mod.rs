@@ -12,7 +12,7 @@
 mod blocks;
 mod parcel;
 
-pub(crate) use blocks::{Exchange, change_blocks, map_blocks};
+pub(crate) use blocks::{Exchange, change_blocks, map_blocks, try_blocks, try_blocks_with};
 pub(crate) use parcel::{Parcel, parcel};
 
 use crate::{Error, Result};
@@ -114,6 +114,7 @@ pub(crate) fn share<T: Parcel>(
 }
 
 /// [`share`] for work that cannot fail.
+#[cfg(test)]
 pub(crate) fn share_all<T: Parcel>(n: usize, work: impl FnOnce(Range<usize>) -> Vec<T>) -> Vec<T> {
     share(n, |range| Ok(work(range))).expect("no rank can fail here")
 }
@@ -152,7 +153,7 @@ pub(crate) fn share_changes<T: Parcel + Copy, R: Parcel>(
 }
 
 /// After a share of `n` blocks that has changed its own chunks of `values` in place: those of the others, too.
-pub(crate) fn exchange<T: Parcel + Copy>(values: &mut [T], chunk: usize, n: usize) {
+fn exchange<T: Parcel + Copy>(values: &mut [T], chunk: usize, n: usize) {
     let Some(team) = current() else { return };
     let len = values.len();
     let range = |rank: usize| {

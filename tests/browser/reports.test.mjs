@@ -18,7 +18,7 @@ const run = (...args) => execFileSync(mclv, args, { cwd: folder, stdio: ["ignore
 
 before(async () => {
   run("train", "digits", ...small, "--gradient", "lvs", "--unfinished", "carry", "--output", "lvs");
-  for (const seed of ["1", "2"]) run("train", "digits", ...small, "--seed", seed, "--output", "pcd-" + seed);
+  for (const seed of ["1", "2"]) run("train", "digits", ...small, "--gradient", "pcd", "--seed", seed, "--output", "pcd-" + seed);
   run("report", "lvs", "pcd-1", "pcd-2", "-o", "several.html");
   if (pictures) mkdirSync(pictures, { recursive: true });
   browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox"] });

@@ -23,7 +23,9 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
         for (name, value) in entries {
             spelled.set_item(name.replace('_', "-"), value)?;
         }
-        Ok::<_, PyErr>(depythonize::<Settings>(&spelled))
+        // As JSON first: a setting that is true or false takes no other value for its truth.
+        let json: serde_json::Value = depythonize(&spelled)?;
+        Ok::<_, PyErr>(serde_json::from_value::<Settings>(json))
     };
     let mut entries = Vec::new();
     for (name, value) in keywords {

@@ -67,7 +67,7 @@ def tours(from_rows=False, **settings):
 
 CASES = {
     "train, default": train(),
-    "train, cd": train(gradient="cd", k=2, centered=False, schedule="cosine"),
+    "train, cd": train(gradient="cd", k=2, centred=False, schedule="cosine"),
     "train, pcd and adam": train(gradient="pcd", n_chains=50, optimizer="adam", l2=1e-4),
     "train, lvs": train(gradient="lvs", unfinished="keep", k=3, samples_per_row=2),
     "train, exact": train(gradient="exact", momentum=0.5, clip=0.5),

@@ -43,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "{name:30} error {:+.4} (rms {:.4}), error bar {:.4}, intervals {covered}/{given}, {:.2e} steps, {:.2} s; {}",
             mean(&error),
             mean(&|x| error(x).powi(2)).sqrt(),
-            mean(&|x| x.std_err),
+            mean(&|x| x.std_err.unwrap_or(f64::NAN)),
             estimates[0].n_states,
             mean(&|x| x.seconds),
             estimates[0].notes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")

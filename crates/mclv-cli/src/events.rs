@@ -32,7 +32,7 @@ impl Events {
             ("likelihood/validation", m.validation_log_likelihood),
             ("likelihood/pseudo", m.pseudo_log_likelihood),
             ("likelihood/log_z", m.log_z.as_ref().map(|z| z.value)),
-            ("likelihood/log_z_std_err", m.log_z.as_ref().map(|z| z.std_err)),
+            ("likelihood/log_z_std_err", m.log_z.as_ref().and_then(|z| z.std_err)),
             ("training/learning_rate", Some(m.learning_rate)),
             ("training/reconstruction_error", m.reconstruction_error),
             ("training/weight_rms", Some(m.weight_rms)),

@@ -33,10 +33,8 @@ pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> V
 
 /// The named estimates beside each other, with their intervals.
 pub fn figure(estimates: &[(String, &LogZ)]) -> Figure {
-    let point = |(k, (_, z)): (usize, &(String, &LogZ))| {
-        let (low, high) = z.limits();
-        Point::between(k as f64, z.value, low, high)
-    };
+    let point =
+        |(k, (_, z)): (usize, &(String, &LogZ))| Point { x: k as f64, y: z.value, limits: z.limits() };
     Figure::new("log Z by method")
         .x(Axis::named("", estimates.iter().map(|(name, _)| name.clone())))
         .y(Axis::linear("log Z (nats)"))
@@ -53,7 +51,10 @@ fn row((name, z): &(String, &LogZ)) -> Vec<Cell> {
     vec![
         Cell::text(name),
         Cell::number(z.value, format!("{:.digits$}", z.value)),
-        Cell::number(z.std_err, if exact { "0".into() } else { format!("{:.4}", z.std_err) }),
+        match z.std_err {
+            Some(se) => Cell::number(se, if exact { "0".into() } else { format!("{se:.4}") }),
+            None => Cell::text("unknown"),
+        },
         Cell::text(if exact { "–".into() } else { interval }),
         Cell::text(z.guarantee.of_z()),
         Cell::text(z.guarantee.of_log_z()),

@@ -23,7 +23,7 @@ fn main() -> mclv::Result<()> {
         let plan = Plan::new(&rbm, Some(method), &settings);
         println!("{plan}");
         let log_z = plan.run(&inputs, &Silent)?;
-        println!("    log Z = {:.4} ± {:.4} ({})", log_z.value, log_z.std_err, log_z.guarantee);
+        println!("    log Z = {} ({})", log_z.with_error(log_z.value, 4), log_z.guarantee);
         estimates.push(log_z);
     }
     println!("{}", Agreement::new(&estimates));

@@ -31,7 +31,7 @@ fn main() -> mclv::Result<()> {
 
     // Kac's formula: Z is the weight of the set times the mean length, without bias.
     let (estimate, exact) = (mclv_from_tours(&tours)?, partition::exact(&rbm, &Default::default(), &Silent)?);
-    println!("log Z = {:.4} ± {:.4} by tours", estimate.value, estimate.std_err);
+    println!("log Z = {} by tours", estimate.with_error(estimate.value, 4));
     println!("log Z = {:.4} by enumeration", exact.value);
     Ok(())
 }

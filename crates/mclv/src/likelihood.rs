@@ -11,10 +11,12 @@ use serde::{Deserialize, Serialize};
 pub struct Likelihood {
     /// Mean of `log p(v)` over the rows.
     pub mean: f64,
-    /// Standard error of the mean: how much it would vary had other rows been drawn.
-    pub std_err_rows: f64,
-    /// Standard error from `log Z`, common to all rows; 0 if exact.
-    pub std_err_log_z: f64,
+    /// Standard error of the mean: how much it would vary had other rows been drawn. `None` for a single row.
+    #[serde(default)]
+    pub std_err_rows: Option<f64>,
+    /// Standard error from `log Z`, common to all rows; 0 if exact, `None` if not known.
+    #[serde(default)]
+    pub std_err_log_z: Option<f64>,
     /// A 95 % interval for the mean over these very rows, if `log Z` has one: that of `log Z` turned round.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
@@ -57,12 +59,12 @@ impl Rbm {
         let values = self.log_likelihoods(rows, log_z)?;
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
-        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0).max(1.0);
+        let variance = values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
         let range =
             values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(lo, hi), &x| (lo.min(x), hi.max(x)));
         Ok(Likelihood {
             mean,
-            std_err_rows: (variance / n).sqrt(),
+            std_err_rows: (values.len() > 1).then(|| (variance / n).sqrt()),
             std_err_log_z: log_z.std_err,
             interval: log_z.interval.map(|(low, high)| (mean + log_z.value - high, mean + log_z.value - low)),
             guarantee_log_z: log_z.guarantee,
@@ -87,7 +89,9 @@ mod tests {
         let average = rbm.log_likelihood(&Rows::Bits(all_states(10)), &log_z).unwrap();
         assert!((average.mean - log_p.iter().sum::<f64>() / 1024.0).abs() < 1e-12);
         assert!(
-            average.range.0 < average.mean && average.mean < average.range.1 && average.std_err_rows > 0.0
+            average.range.0 < average.mean
+                && average.mean < average.range.1
+                && average.std_err_rows.unwrap() > 0.0
         );
         assert_eq!(average.interval, None);
     }

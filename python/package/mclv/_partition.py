@@ -20,8 +20,8 @@ class LogZ:
     """An estimate of log Z in nats. ``float(log_z)`` is its value."""
 
     value: float
-    #: Standard error; 0 if exact.
-    std_err: float
+    #: Standard error; 0 if exact, ``None`` if nothing that was seen tells how large it is.
+    std_err: float | None
     #: A 95 % confidence interval, unless the method declines to give one.
     interval: tuple[float, float] | None
     #: ``"exact"``, ``"unbiased-z"``, ``"lower-bound"``, ``"upper-bound"`` or ``"none"``.
@@ -41,8 +41,13 @@ class LogZ:
         return self.value
 
     def __str__(self) -> str:
-        error = "" if self.guarantee == "exact" else f" ± {self.std_err:.4f}"
-        return f"{self.value:.4f}{error} ({self.method}; Z {self.guarantee_z})"
+        if self.guarantee == "exact":
+            number = f"{self.value:.4f}"
+        elif self.std_err is None:
+            number = f"≈ {self.value:.4f}"
+        else:
+            number = f"{self.value:.4f} ± {self.std_err:.4f}"
+        return f"{number} ({self.method}; Z {self.guarantee_z})"
 
 
 @dataclass(frozen=True)
@@ -50,10 +55,10 @@ class Likelihood:
     """The average log-likelihood of rows, in nats per row. ``float(likelihood)`` is its mean."""
 
     mean: float
-    #: How much the mean would vary had other rows been drawn.
-    std_err_rows: float
-    #: The error of log Z, common to all rows; 0 if exact.
-    std_err_log_z: float
+    #: How much the mean would vary had other rows been drawn; ``None`` for a single row.
+    std_err_rows: float | None
+    #: The error of log Z, common to all rows; 0 if exact, ``None`` if not known.
+    std_err_log_z: float | None
     #: A 95 % interval for the mean over these very rows, if log Z has one.
     interval: tuple[float, float] | None
     #: On which side the estimate errs on average.
@@ -67,7 +72,8 @@ class Likelihood:
         return self.mean
 
     def __str__(self) -> str:
-        return f"{self.mean:.4f} ± {self.std_err_rows:.4f} nats per row (log Z {self.log_z})"
+        rows = "" if self.std_err_rows is None else f" ± {self.std_err_rows:.4f}"
+        return f"{self.mean:.4f}{rows} nats per row (log Z {self.log_z})"
 
 
 def log_partition(

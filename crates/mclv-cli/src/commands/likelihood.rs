@@ -111,10 +111,10 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
                 p.split.to_string(),
                 p.likelihood.n_rows.to_string(),
                 format!("{:.4}", p.likelihood.mean),
-                format!("{:.4}", p.likelihood.std_err_rows),
+                number_or(p.likelihood.std_err_rows, "–"),
             ];
             if !exact {
-                row.push(format!("{:.4}", p.likelihood.std_err_log_z));
+                row.push(number_or(p.likelihood.std_err_log_z, "unknown"));
                 row.push(match p.likelihood.interval {
                     Some((low, high)) => format!("{low:.4} … {high:.4}"),
                     None => "–".into(),
@@ -124,16 +124,13 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
             row.extend(p.pseudo_log_likelihood.map(|x| format!("{x:.4}")));
             row
         });
-        let estimated = if exact {
-            String::new()
-        } else {
-            format!(" ± {:.4} by {}, {} steps", log_z.std_err, log_z.method, log_z.n_states)
-        };
+        let estimated =
+            if exact { String::new() } else { format!(" by {}, {} steps", log_z.method, log_z.n_states) };
         let mut text = format!(
-            "{}, {}; log Z = {:.6}{estimated} ({}, {})\n{}\n",
+            "{}, {}; log Z = {}{estimated} ({}, {})\n{}\n",
             first.name,
             first.preprocessing,
-            log_z.value,
+            log_z.with_error(log_z.value, if exact { 6 } else { 4 }),
             log_z.guarantee,
             human_seconds(log_z.seconds),
             table(&header, &[1, 2, 3, 4, 5, 6, 7], rows)
@@ -150,6 +147,10 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         text.push_str(&logz::notes(std::slice::from_ref(&log_z)));
         text
     })
+}
+
+fn number_or(x: Option<f64>, none: &str) -> String {
+    x.map_or(none.into(), |x| format!("{x:.4}"))
 }
 
 fn mean(x: &[f64]) -> f64 {

@@ -213,7 +213,11 @@ fn row(log_z: &LogZ) -> Vec<String> {
     vec![
         log_z.method.to_string(),
         format!("{:.*}", if exact { 6 } else { 4 }, log_z.value),
-        if exact { "0".into() } else { format!("{:.4}", log_z.std_err) },
+        match log_z.std_err {
+            _ if exact => "0".into(),
+            Some(se) => format!("{se:.4}"),
+            None => "unknown".into(),
+        },
         match log_z.interval {
             Some((low, high)) => format!("{low:.4} … {high:.4}"),
             None => "–".into(),

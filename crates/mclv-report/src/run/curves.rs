@@ -158,8 +158,7 @@ pub(super) fn tours_in_training(run: &RunRecord) -> Vec<(Figure, &'static str)> 
     }
     let log_z = curve(&run.metrics, Against::Epochs, |m| {
         let z = m.log_z.as_ref()?;
-        let (low, high) = z.limits();
-        m.tours.as_ref().map(|_| Point::between(0.0, z.value, low, high))
+        m.tours.as_ref().map(|_| Point { x: 0.0, y: z.value, limits: z.limits() })
     });
     let mut sets =
         small("log Z_S and log Z", Axis::linear("nats")).with(Series::line("log Z_S", of(|t| t.log_z_s)));

@@ -142,13 +142,13 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
     }
     if let Some(m) = run.last_evaluated() {
         let z = m.log_z.as_ref();
-        let error = z.filter(|z| z.std_err > 0.0).map_or(String::new(), |z| format!(" ± {:.3}", z.std_err));
         for (name, value) in [
             ("log-likelihood, train", m.train_log_likelihood),
             ("log-likelihood, validation", m.validation_log_likelihood),
         ] {
             if let Some(value) = value {
-                add(name, format!("{value:.3}{error} nats per row"));
+                let value = z.map_or(format!("{value:.3}"), |z| z.with_error(value, 3));
+                add(name, format!("{value} nats per row"));
             }
         }
         if let Some(z) = z {
@@ -156,7 +156,7 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
                 Guarantee::Exact => "exact".into(),
                 guarantee => format!("{}; {guarantee}", z.method),
             };
-            add("log Z", format!("{:.4}{error} ({worth})", z.value));
+            add("log Z", format!("{} ({worth})", z.with_error(z.value, 4)));
         }
         if let Some(error) = m.reconstruction_error {
             add("reconstruction error", format!("{error:.5} (mean square)"));

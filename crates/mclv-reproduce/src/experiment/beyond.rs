@@ -367,7 +367,7 @@ fn sizes(options: &Options, store: &Store) -> Result<Table> {
         for (line, found) in lines.iter().zip(&all) {
             let (difference, p) = against(line.way, found, &pcd);
             let n_exact = found.iter().flatten().filter(|l| l.log_z.guarantee == Guarantee::Exact).count();
-            let largest = found.iter().flatten().map(|l| l.log_z.std_err).fold(0.0, f64::max);
+            let largest = found.iter().flatten().filter_map(|l| l.log_z.std_err).fold(0.0, f64::max);
             rows.push(vec![
                 n_hidden.into(),
                 line.way.name.into(),

@@ -63,7 +63,7 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
                 chain.into(),
                 exact.into(),
                 log_z.map(|z| z.value).into(),
-                log_z.map(|z| z.std_err).into(),
+                log_z.and_then(|z| z.std_err).into(),
                 log_z.map(|z| z.value - exact).into(),
                 (100.0 * toured.n_complete as f64 / toured.n_tours as f64).into(),
                 toured.mean_length.value.into(),

@@ -51,7 +51,7 @@ pub(super) fn parts(setup: &Setup, options: &Options, store: &Store) -> Result<P
         let found: Vec<Option<Likelihoods>> =
             models.iter().map(|m| likelihoods_of(m, store)).collect::<Result<_>>()?;
         for l in found.iter().flatten().filter(|l| l.log_z.guarantee != Guarantee::Exact) {
-            largest_se = largest_se.max(l.log_z.std_err);
+            largest_se = largest_se.max(l.log_z.std_err.unwrap_or(f64::INFINITY));
             n_estimates += 1;
         }
         // Where both are known, they are compared.

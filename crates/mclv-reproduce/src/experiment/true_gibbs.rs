@@ -105,7 +105,7 @@ fn estimates(options: &Options, store: &Store) -> Result<Table> {
                 toured.mean_length.value.into(),
                 exact.into(),
                 log_z.map(|z| z.value).into(),
-                log_z.map(|z| z.std_err).into(),
+                log_z.and_then(|z| z.std_err).into(),
                 log_z.map(|z| z.value - exact).into(),
             ]);
         }

@@ -30,8 +30,9 @@ pub struct CurvePoint {
     pub train: f64,
     /// Mean log-likelihood of the validation rows.
     pub validation: Option<f64>,
-    /// Standard error from `log Z`.
-    pub std_err: f64,
+    /// Standard error from `log Z`, if it is known.
+    #[serde(default)]
+    pub std_err: Option<f64>,
 }
 
 /// Train; returns also the seconds of earlier sittings.

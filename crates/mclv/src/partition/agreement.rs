@@ -74,7 +74,8 @@ impl Agreement {
 fn compare((name_a, a): &(String, &LogZ), (name_b, b): &(String, &LogZ)) -> Comparison {
     let difference = a.value - b.value;
     let rounding = ROUNDING * a.value.abs().max(b.value.abs()).max(1.0);
-    let std_err = a.std_err.hypot(b.std_err).hypot(rounding);
+    let std_err =
+        a.std_err.unwrap_or(f64::INFINITY).hypot(b.std_err.unwrap_or(f64::INFINITY)).hypot(rounding);
     let may_be = |z: &LogZ| (z.guarantee == Guarantee::LowerBound, z.guarantee == Guarantee::UpperBound);
     let ((a_low, a_high), (b_low, b_high)) = (may_be(a), may_be(b));
     // The sides on which a difference shows an error.
@@ -135,7 +136,7 @@ mod tests {
     fn made_up(method: Method, value: f64, std_err: f64, guarantee: Guarantee) -> LogZ {
         LogZ {
             value,
-            std_err,
+            std_err: Some(std_err),
             interval: None,
             guarantee,
             method,

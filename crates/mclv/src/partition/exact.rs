@@ -62,7 +62,7 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
     })?;
     Ok(LogZ {
         value: total.ln(),
-        std_err: 0.0,
+        std_err: Some(0.0),
         interval: None,
         notes: Vec::new(),
         guarantee: Guarantee::Exact,

@@ -67,8 +67,9 @@ impl std::fmt::Display for Guarantee {
 pub struct LogZ {
     /// `log Z`.
     pub value: f64,
-    /// Standard error of `value`; 0 if exact.
-    pub std_err: f64,
+    /// Standard error of `value`; 0 if exact, `None` if nothing that was seen tells how large it is.
+    #[serde(default)]
+    pub std_err: Option<f64>,
     /// A 95 % confidence interval for `log Z`, unless the method declines to give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
@@ -87,17 +88,32 @@ pub struct LogZ {
 }
 
 impl LogZ {
-    /// The 95 % interval, or `value` ± 1.96 standard errors where the method gives none.
-    pub fn limits(&self) -> (f64, f64) {
-        self.interval.unwrap_or((self.value - 1.96 * self.std_err, self.value + 1.96 * self.std_err))
+    /// Returns true if the value is exact up to rounding.
+    pub fn is_exact(&self) -> bool {
+        self.guarantee == Guarantee::Exact
     }
 
-    /// The limits of a log-likelihood that was found with this value: those of `log Z` turned round. `None` if the value has
-    /// no uncertainty.
+    /// The 95 % interval, or `value` ± 1.96 standard errors where there is none. `None` if neither is known.
+    pub fn limits(&self) -> Option<(f64, f64)> {
+        let around = |se: f64| (self.value - 1.96 * se, self.value + 1.96 * se);
+        self.interval.or(self.std_err.map(around))
+    }
+
+    /// The limits of a log-likelihood that was found with this value: those of `log Z` turned round. `None` if the value
+    /// is exact, or if nothing is known about its error.
     pub fn limits_of_likelihood(&self, log_likelihood: f64) -> Option<(f64, f64)> {
-        let (low, high) = self.limits();
-        let is_uncertain = self.std_err > 0.0 || self.interval.is_some();
-        is_uncertain.then_some((log_likelihood + self.value - high, log_likelihood + self.value - low))
+        let (low, high) = self.limits().filter(|_| !self.is_exact())?;
+        Some((log_likelihood + self.value - high, log_likelihood + self.value - low))
+    }
+
+    /// A number with the error of this `log Z`, which may be a log-likelihood made with it: `-1.50` if the value is exact,
+    /// `-1.50 ± 0.02` if the standard error is known, and `≈ -1.50` if it is not.
+    pub fn with_error(&self, number: f64, digits: usize) -> String {
+        match self.std_err {
+            _ if self.is_exact() => format!("{number:.digits$}"),
+            Some(se) => format!("{number:.digits$} ± {se:.digits$}"),
+            None => format!("≈ {number:.digits$}"),
+        }
     }
 }
 
@@ -109,7 +125,7 @@ mod tests {
     fn log_z(notes: Vec<Note>) -> LogZ {
         LogZ {
             value: 1.5,
-            std_err: 0.25,
+            std_err: Some(0.25),
             interval: None,
             guarantee: Guarantee::UnbiasedZ,
             method: Method::ReverseAis,
@@ -178,15 +194,22 @@ mod tests {
     #[test]
     fn limits_are_the_interval_or_follow_from_the_error_bar() {
         let without = log_z(Vec::new());
-        assert_eq!(without.limits(), (1.5 - 0.49, 1.5 + 0.49));
-        assert_eq!(LogZ { interval: Some((1.0, 3.0)), ..without }.limits(), (1.0, 3.0));
+        assert_eq!(without.limits(), Some((1.5 - 0.49, 1.5 + 0.49)));
+        assert_eq!(without.with_error(-2.0, 2), "-2.00 ± 0.25");
+        assert_eq!(LogZ { interval: Some((1.0, 3.0)), ..without.clone() }.limits(), Some((1.0, 3.0)));
+        let unknown = LogZ { std_err: None, ..without };
+        assert_eq!((unknown.limits(), unknown.limits_of_likelihood(-2.0)), (None, None));
+        assert_eq!(unknown.with_error(-2.0, 2), "≈ -2.00");
     }
 
     #[test]
     fn limits_of_a_likelihood_are_those_of_log_z_turned_round() {
-        let exact = LogZ { value: 10.0, std_err: 0.0, ..log_z(Vec::new()) };
-        assert_eq!((exact.limits(), exact.limits_of_likelihood(-3.0)), ((10.0, 10.0), None));
-        let estimate = LogZ { interval: Some((9.0, 14.0)), ..exact };
+        let exact =
+            LogZ { value: 10.0, std_err: Some(0.0), guarantee: Guarantee::Exact, ..log_z(Vec::new()) };
+        assert_eq!((exact.limits(), exact.limits_of_likelihood(-3.0)), (Some((10.0, 10.0)), None));
+        assert_eq!(exact.with_error(-3.0, 1), "-3.0");
+        let guarantee = Guarantee::UnbiasedZ;
+        let estimate = LogZ { interval: Some((9.0, 14.0)), guarantee, ..exact };
         assert_eq!(estimate.limits_of_likelihood(-3.0), Some((-7.0, -2.0)));
     }
 }

@@ -48,7 +48,7 @@ impl Best {
         }
         self.since_best += 1;
         let improved = reconstruction < f64::from_bits(self.best_reconstruction);
-        let noise = metrics.log_z.as_ref().map_or(0.0, |z| 3.0 * z.std_err);
+        let noise = metrics.log_z.as_ref().map_or(0.0, |z| 3.0 * z.std_err.unwrap_or(f64::INFINITY));
         let fallen = best.map(|best| best - value).filter(|&by| by > 1.0 + noise && improved);
         Judgement { is_best: false, fallen }
     }

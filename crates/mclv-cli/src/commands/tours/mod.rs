@@ -276,7 +276,7 @@ impl Report {
         if let Some(log_z) = &self.log_z {
             let interval =
                 log_z.interval.map_or("none".into(), |(low, high)| format!("{low:.4} to {high:.4}"));
-            lines.push(("log Ẑ", format!("{:.4} ± {:.4}", log_z.value, log_z.std_err)));
+            lines.push(("log Ẑ", log_z.with_error(log_z.value, 4)));
             lines.push(("  95 % interval", interval));
             lines.push(("  guarantee for Z", log_z.guarantee.of_z().into()));
             lines.push(("  guarantee for log Z", log_z.guarantee.of_log_z().into()));

@@ -16,11 +16,10 @@ pub(super) fn summary(
 ) -> String {
     let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
     let log_z = metrics.log_z.as_ref();
-    let error = log_z.filter(|z| z.std_err > 0.0).map_or(String::new(), |z| format!(" ± {:.3}", z.std_err));
+    let likelihood = |x: f64| log_z.map_or(format!("{x:.3}"), |z| z.with_error(x, 3));
     let rows = [("train", metrics.train_log_likelihood), ("validation", metrics.validation_log_likelihood)]
         .into_iter()
-        .filter(|(_, x)| x.is_some())
-        .map(|(name, x)| vec![name.to_owned(), format!("{}{error}", number(x))]);
+        .filter_map(|(name, x)| Some(vec![name.to_owned(), likelihood(x?)]));
     let mut text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
     text.push('\n');
     let mut lines = vec![
@@ -37,7 +36,7 @@ pub(super) fn summary(
             "log Z",
             log_z.map_or("–".into(), |z| match z.guarantee {
                 Guarantee::Exact => format!("{:.4} (exact)", z.value),
-                guarantee => format!("{:.4}{error} ({}; {guarantee})", z.value, z.method),
+                guarantee => format!("{} ({}; {guarantee})", z.with_error(z.value, 4), z.method),
             }),
         ),
         ("pseudo-LL", number(metrics.pseudo_log_likelihood)),

@@ -53,14 +53,11 @@ impl Listener for Live {
             events.epoch(metrics);
         }
         let Some(train) = metrics.train_log_likelihood else { return };
-        let error = metrics
-            .log_z
-            .as_ref()
-            .filter(|z| z.std_err > 0.0)
-            .map_or(String::new(), |z| format!(" ± {:.2}", z.std_err));
-        let validation =
-            metrics.validation_log_likelihood.map_or(String::new(), |v| format!(", validation {v:.2}"));
-        let text = format!("epoch {}: log-likelihood {train:.2}{validation}{error}", metrics.epoch);
+        let number = |x: f64| metrics.log_z.as_ref().map_or(format!("{x:.2}"), |z| z.with_error(x, 2));
+        let validation = metrics
+            .validation_log_likelihood
+            .map_or(String::new(), |v| format!(", validation {}", number(v)));
+        let text = format!("epoch {}: log-likelihood {}{validation}", metrics.epoch, number(train));
         tracing::info!("{text}");
         self.watch.say(text);
         self.likelihoods.push(train);

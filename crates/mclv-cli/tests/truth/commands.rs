@@ -1,0 +1,1 @@
+//! What `mclv tours`, `sample`, `report`, `plot` and `selftest` say is true.

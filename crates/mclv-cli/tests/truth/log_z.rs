@@ -1,0 +1,1 @@
+//! What `mclv logz` and `mclv likelihood` say is true.

@@ -1,0 +1,1 @@
+//! What `mclv train` says is true.

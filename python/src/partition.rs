@@ -5,10 +5,17 @@ use crate::errors::{DataError, exception};
 use crate::model::Model;
 use crate::tours::PyStoppingSet;
 use crate::work;
-use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Plan};
+use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Plan, StepLimit};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use std::sync::Arc;
+
+/// A number of steps, or a word such as `none`.
+#[derive(FromPyObject)]
+enum MaxSteps {
+    Number(u64),
+    Word(String),
+}
 
 /// How much work the methods may do; what is `None` is left to the library.
 #[derive(FromPyObject)]
@@ -17,7 +24,7 @@ pub(crate) struct Limits {
     n_tours: Option<usize>,
     target_se: Option<f64>,
     samples_per_row: Option<usize>,
-    max_steps: Option<u64>,
+    max_steps: Option<MaxSteps>,
     n_chains: Option<usize>,
     n_betas: Option<usize>,
     time_limit: Option<f64>,
@@ -25,9 +32,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    fn settings(&self) -> MethodSettings {
+    fn settings(&self, method: Option<Method>) -> PyResult<MethodSettings> {
         let default = MethodSettings::default();
-        MethodSettings {
+        Ok(MethodSettings {
             effort: match (self.n_tours, self.target_se) {
                 (Some(n), _) => Effort::Tours(n),
                 (None, Some(target)) => Effort::TargetSe(target),
@@ -35,15 +42,23 @@ impl Limits {
             },
             samples_per_row: self.samples_per_row,
             budget: Budget {
-                seconds: self.time_limit.unwrap_or(default.budget.seconds),
-                max_steps: self.max_steps,
+                // More if enumeration is asked for by name.
+                seconds: self.time_limit.unwrap_or(match method {
+                    Some(Method::Exact) => 3600.0,
+                    _ => default.budget.seconds,
+                }),
+                max_steps: match &self.max_steps {
+                    None => default.budget.max_steps,
+                    Some(MaxSteps::Number(n)) => StepLimit::Steps(*n),
+                    Some(MaxSteps::Word(word)) => word.parse().map_err(exception)?,
+                },
                 n_chains: self.n_chains.unwrap_or(default.budget.n_chains),
                 n_betas: self.n_betas.unwrap_or(default.budget.n_betas),
                 ..default.budget
             },
             seed: self.seed,
             ..default
-        }
+        })
     }
 }
 
@@ -60,7 +75,7 @@ pub(crate) fn log_partition<'py>(
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let method: Option<Method> = method.map(str::parse).transpose().map_err(exception)?;
-    let settings = limits.settings();
+    let settings = limits.settings(method)?;
     let file = Arc::clone(&model.file);
     let (rows, set) = (rows.map(|r| Arc::clone(&r.rows)), stopping_set.map(|s| Arc::clone(&s.set)));
     let log_z = work::finish(py, n_threads, move |line| {
@@ -95,6 +110,6 @@ pub(crate) fn likelihood<'py>(
     let likelihood = work::finish(py, n_threads, |_| file.rbm.log_likelihood(&rows, &log_z))?;
     let facts = pythonize(py, &likelihood)?;
     facts.set_item("interval", likelihood.interval)?;
-    facts.set_item("guarantee", likelihood.guarantee_log_z.of_likelihood())?;
+    facts.set_item("guarantee", likelihood.guarantee())?;
     Ok(facts)
 }

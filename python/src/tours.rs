@@ -6,7 +6,7 @@ use crate::model::Model;
 use crate::{partition, work};
 use mclv::StoppingSet;
 use mclv::data::Rows;
-use mclv::partition::mclv_from_tours;
+use mclv::partition::{N_SCOUTS, mclv_from_tours};
 use mclv::tour::{End, PilotSettings, TourEngine, TourSettings};
 use numpy::PyArray2;
 use pyo3::prelude::*;
@@ -122,11 +122,16 @@ pub(crate) fn tours<'py>(
         depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))?;
     let (file, set) = (Arc::clone(&model.file), Arc::clone(&stopping_set.set));
     let rows = rows.map(|rows| Arc::clone(&rows.rows));
-    let tours = work::finish(py, n_threads, move |line| {
+    let (tours, log_z) = work::finish(py, n_threads, move |line| {
         let engine = TourEngine::new(&file.rbm, &set)?;
         match rows {
-            None => engine.run(&settings, line),
-            Some(rows) => engine.run_from_rows(&rows, &settings, line),
+            None => {
+                let tours = engine.run(&settings, line)?;
+                let log_z = mclv_from_tours(&engine, &tours, N_SCOUTS, settings.seed, line)?;
+                Ok((tours, Some(log_z)))
+            }
+            // Tours from rows say nothing of Z.
+            Some(rows) => Ok((engine.run_from_rows(&rows, &settings, line)?, None)),
         }
     })?;
     let all = tours.as_slice();
@@ -151,8 +156,6 @@ pub(crate) fn tours<'py>(
     facts.set_item("log_z_s", tours.log_z_s())?;
     facts.set_item("n_steps", tours.n_steps())?;
     facts.set_item("seconds", tours.seconds())?;
-    // Tours from rows say nothing of Z.
-    let log_z = mclv_from_tours(&tours).ok().map(|z| partition::describe(py, &z)).transpose()?;
-    facts.set_item("log_z", log_z)?;
+    facts.set_item("log_z", log_z.map(|z| partition::describe(py, &z)).transpose()?)?;
     Ok(facts)
 }

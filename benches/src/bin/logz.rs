@@ -53,7 +53,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     for n_betas in [300, 1000, 3000, 10_000] {
         for spacing in [Spacing::Linear, Spacing::Sigmoid, Spacing::Adaptive] {
             show(&format!("ais 128 x {n_betas} {spacing:?}"), &|seed| {
-                let settings = AisSettings { n_chains: 128, n_betas, spacing, base_bias: base.clone(), seed };
+                let settings = AisSettings {
+                    n_chains: 128,
+                    n_betas,
+                    spacing,
+                    base_bias: base.clone(),
+                    n_check: 0,
+                    seed,
+                };
                 partition::ais(&rbm, &settings, &Silent)
             })?;
         }

@@ -6,7 +6,7 @@
 
 use mclv::StoppingSet;
 use mclv::data::{self, DataSpec};
-use mclv::partition::{self, mclv_from_tours};
+use mclv::partition::{self, N_SCOUTS, mclv_from_tours};
 use mclv::progress::Silent;
 use mclv::settings::Settings;
 use mclv::tour::{TourEngine, TourSettings};
@@ -30,7 +30,8 @@ fn main() -> mclv::Result<()> {
     println!("units that are on: {:.3} ± {:.3} under the model", on.value, on.std_err);
 
     // Kac's formula: Z is the weight of the set times the mean length, without bias.
-    let (estimate, exact) = (mclv_from_tours(&tours)?, partition::exact(&rbm, &Default::default(), &Silent)?);
+    let estimate = mclv_from_tours(&engine, &tours, N_SCOUTS, 0, &Silent)?;
+    let exact = partition::exact(&rbm, &Default::default(), &Silent)?;
     println!("log Z = {} by tours", estimate.with_error(estimate.value, 4));
     println!("log Z = {:.4} by enumeration", exact.value);
     Ok(())

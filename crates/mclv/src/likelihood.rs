@@ -26,6 +26,21 @@ pub struct Likelihood {
     pub range: (f64, f64),
     /// Number of rows.
     pub n_rows: usize,
+    /// Whether some rows have values other than 0 and 1. Then `mean` is no log-probability, but below the expected
+    /// log-likelihood of the rows made binary at random.
+    #[serde(default)]
+    pub is_grey: bool,
+}
+
+impl Likelihood {
+    /// What is guaranteed of the mean, as a likelihood of rows of 0 and 1.
+    pub fn guarantee(&self) -> &'static str {
+        match (self.is_grey, self.guarantee_log_z) {
+            (false, log_z) => log_z.of_likelihood(),
+            (true, Guarantee::Exact) => "a lower bound on the expectation over binarised rows",
+            (true, _) => "none: grey values err to one side, log Z may err to the other",
+        }
+    }
 }
 
 impl Rbm {
@@ -70,6 +85,7 @@ impl Rbm {
             guarantee_log_z: log_z.guarantee,
             range,
             n_rows: values.len(),
+            is_grey: !matches!(rows, Rows::Bits(_)),
         })
     }
 }

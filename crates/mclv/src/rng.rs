@@ -52,6 +52,10 @@ pub enum Purpose {
     Pilot = 20,
     /// Estimators of gradients that are not this crate's own.
     Estimator = 21,
+    /// Chains that look for modes which an estimate may miss.
+    Scout = 22,
+    /// The second base model of annealed importance sampling.
+    SecondBase = 23,
 }
 
 /// Stream `index` for one purpose under `seed`.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy.typing as npt
 from . import _mclv
 from ._rows import as_rows, seed_of, threads
 from ._model import as_model
+from .errors import UncertainWarning
 
 __all__ = ["Likelihood", "LogZ", "log_likelihood", "log_likelihoods", "log_partition"]
 
@@ -66,6 +68,8 @@ class Likelihood:
     #: Smallest and largest log-likelihood of a row.
     range: tuple[float, float]
     n_rows: int
+    #: Whether rows have values other than 0 and 1: then the mean is a lower bound on that of binarised rows.
+    is_grey: bool
     log_z: LogZ
 
     def __float__(self) -> float:
@@ -85,7 +89,7 @@ def log_partition(
     n_tours: int | None = None,
     target_se: float | None = None,
     samples_per_row: int | None = None,
-    max_steps: int | None = None,
+    max_steps: int | str | None = None,
     n_chains: int | None = None,
     n_betas: int | None = None,
     time_limit: float | None = None,
@@ -107,12 +111,13 @@ def log_partition(
         Number of tours, or the standard error that pilot tours choose the number for (0.01).
     samples_per_row : int, optional
         Hidden states drawn for each row of the stopping set.
-    max_steps : int, optional
-        Steps of all tours together, pilot tours included.
+    max_steps : int or "none", optional
+        Steps of all tours together, pilot tours included; by default those of a minute on one core. Tours are unbiased
+        only without a budget.
     n_chains, n_betas : int, optional
         Chains (128) and temperatures (10,000) of AIS.
     time_limit : float, optional
-        Seconds that an enumeration may take (3600).
+        Seconds that an enumeration may take: 45, or 3600 for ``method="exact"``.
     seed, n_jobs
         As everywhere.
 
@@ -125,7 +130,7 @@ def log_partition(
     ('exact', 4.30195)
     >>> tours = mclv.log_partition(rbm, "mclv", data=[[0, 0, 0, 0], [1, 1, 1, 1]], n_tours=5000)
     >>> tours.guarantee_z, abs(tours.value - exact.value) < 4 * tours.std_err
-    ('unbiased', True)
+    ('lower bound on average', True)
     """
     limits = {
         "n_tours": n_tours, "target_se": target_se, "samples_per_row": samples_per_row, "max_steps": max_steps,
@@ -139,7 +144,10 @@ def log_partition(
         limits,
         threads(n_jobs),
     )
-    return LogZ(**facts)
+    log_z = LogZ(**facts)
+    if log_z.guarantee != "exact" and log_z.interval is None:
+        warnings.warn(UncertainWarning(f"log Z {log_z} has no interval. {'; '.join(log_z.notes)}"), stacklevel=2)
+    return log_z
 
 
 def log_likelihoods(model: Any, X: Any, log_z: LogZ | float, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:

@@ -260,7 +260,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         ----------
         X : rows
         method : {"pseudo-likelihood", "likelihood"}, optional
-            By default `score_method`. The likelihood needs log Z: exact for small models, else by AIS.
+            By default `score_method`. The likelihood needs log Z: exact for small models, else an estimate. `score_log_z_`
+            is that log Z with its error and notes; there is a warning if it has no interval.
         """
         X = self._checked(X)
         method = method or self.score_method
@@ -268,8 +269,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if method == "pseudo-likelihood":
             return model.pseudo_log_likelihood(self._rows(X), jobs)
         if method == "likelihood":
-            log_z = log_partition(self, n_jobs=self.n_jobs).value
-            return -model.free_energy(self._rows(X), jobs) - log_z
+            # Kept with its error and notes, for whoever wants to know what the scores are worth.
+            self.score_log_z_ = log_partition(self, n_jobs=self.n_jobs)
+            return -model.free_energy(self._rows(X), jobs) - self.score_log_z_.value
         raise SettingError(f"score_method = {method!r} is not allowed: 'pseudo-likelihood' or 'likelihood'")
 
     def score(self, X: Any, y: Any = None) -> float:

@@ -31,3 +31,7 @@ class ForbiddenFileError(FileError, PermissionError):
 
 class TooSlowError(MclvError, RuntimeError):
     """Exact enumeration would take longer than ``time_limit``."""
+
+
+class UncertainWarning(UserWarning):
+    """An estimate of log Z has no interval: its error is not known, or modes of the model may be missing from it."""

@@ -79,16 +79,17 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
     let near = sets.iter().find(|set| set.provenance.split == Split::Train).or(sets.first());
     let inputs =
         Inputs { rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref(), base_bias: None };
-    let settings = logz::settings(&args.work, &args.limit, global, TARGET_SE);
+    let settings = logz::settings(&args.work, args.limit.seconds(&[args.method]), global, TARGET_SE);
     let log_z = logz::answer(&Plan::new(&model.rbm, args.method, &settings), &inputs)?;
     let mut parts = Vec::new();
     for set in sets {
         let pseudo =
             if args.pseudo { Some(mean(&model.rbm.pseudo_log_likelihood(&set.rows)?)) } else { None };
+        let likelihood = model.rbm.log_likelihood(&set.rows, &log_z)?;
         parts.push(Part {
             split: set.provenance.split,
-            likelihood: model.rbm.log_likelihood(&set.rows, &log_z)?,
-            guarantee: log_z.guarantee.of_likelihood(),
+            guarantee: likelihood.guarantee(),
+            likelihood,
             pseudo_log_likelihood: pseudo,
             reconstruction_error: model.rbm.reconstruction_error(&set.rows)?,
             data: set.provenance,
@@ -143,6 +144,16 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
             text.push_str(&format!(
                 "log Z makes these likelihoods {side}; its error is common to all rows\n"
             ));
+        }
+        if parts.iter().any(|p| p.likelihood.is_grey) {
+            text.push_str(
+                "Rows have grey values: each likelihood is a lower bound on the expected log-likelihood of the rows made \
+                 binary at random, and cannot be compared with likelihoods of binary rows.\n",
+            );
+        }
+        text.push_str(logz::about_intervals(std::slice::from_ref(&log_z)).trim_start());
+        if log_z.interval.is_some() {
+            text.push('\n');
         }
         text.push_str(&logz::notes(std::slice::from_ref(&log_z)));
         text

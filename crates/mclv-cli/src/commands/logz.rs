@@ -68,12 +68,12 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
         check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
     }
     let model = ModelFile::load(&args.model)?;
-    let settings = settings(&args.work, &args.limit, global, TARGET_SE);
-    let set = stopping_set(&args.work)?;
     let methods: Vec<Option<Method>> = match args.method.as_slice() {
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
     };
+    let settings = settings(&args.work, args.limit.seconds(&methods), global, TARGET_SE);
+    let set = stopping_set(&args.work)?;
     let plans: Vec<Plan<'_>> =
         methods.iter().map(|&method| Plan::new(&model.rbm, method, &settings)).collect();
     let data = data(args, &model, &plans, global)?;
@@ -106,20 +106,17 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
         let header = ["method", "log Z (nats)", "std. error", "95 % interval", "guarantee", "steps", "time"];
         let mut text = table(&header, &[1, 2, 5, 6], estimates.iter().map(row));
         if let Some(agreement) = &agreement {
-            text.push_str(&format!("\n{agreement}\n"));
+            text.push_str(&format!("\n{agreement}"));
         }
+        text.push_str(&about_intervals(&estimates));
+        text.push('\n');
         text.push_str(&notes(&estimates));
         text
     })
 }
 
 /// What a method may do.
-pub(crate) fn settings(
-    work: &WorkArgs,
-    limit: &TimeLimit,
-    global: &Global,
-    target_se: f64,
-) -> MethodSettings {
+pub(crate) fn settings(work: &WorkArgs, seconds: f64, global: &Global, target_se: f64) -> MethodSettings {
     MethodSettings {
         effort: match work.n_tours {
             Some(n) => Effort::Tours(n),
@@ -128,7 +125,7 @@ pub(crate) fn settings(
         samples_per_row: work.samples_per_row,
         visible: work.visible,
         budget: Budget {
-            seconds: limit.time_limit,
+            seconds,
             max_steps: work.max_steps,
             n_chains: work.n_chains,
             n_betas: work.n_betas,
@@ -227,6 +224,14 @@ fn row(log_z: &LogZ) -> Vec<String> {
         human_seconds(log_z.seconds),
     ]
 }
+
+/// What no interval can contain, if there is one.
+pub(crate) fn about_intervals(estimates: &[LogZ]) -> &'static str {
+    if estimates.iter().any(|z| z.interval.is_some()) { UNSEEN_MODES } else { "" }
+}
+
+/// Said once wherever an interval is printed.
+const UNSEEN_MODES: &str = "\nAn interval cannot contain a mode of the model that no chain has visited.";
 
 /// Notes, each with the method that it is about.
 pub(crate) fn notes(estimates: &[LogZ]) -> String {

@@ -2,7 +2,7 @@
 
 use super::{tail, toured};
 use mclv::data::{self, DataSpec, Dataset, Rows, Split};
-use mclv::partition::{LogZ, mclv_from_tours};
+use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
 use mclv::progress::Progress;
 use mclv::sample::{SampleSettings, Start, sample};
 use mclv::tour::{Extremes, TourEngine, TourSettings, Tours};
@@ -220,7 +220,10 @@ impl<'a> Model<'a> {
                 Ok(shape) => Some((engine.extremes(tours, settings, None, PAGE_TOURS)?, shape)),
                 Err(_) => None,
             };
-            Ok((ModelTours { toured: toured("m = 1", set, tours), extremes }, mclv_from_tours(tours)?))
+            Ok((
+                ModelTours { toured: toured("m = 1", set, tours), extremes },
+                mclv_from_tours(engine, tours, N_SCOUTS, settings.seed, progress)?,
+            ))
         })
     }
 

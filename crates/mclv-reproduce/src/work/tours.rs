@@ -3,7 +3,7 @@
 use super::DataSets;
 use crate::task::{ToursFrom, ToursOf};
 use mclv::data::{Dataset, Split};
-use mclv::partition::{LogZ, mclv_from_tours};
+use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
 use mclv::progress::Progress;
 use mclv::tour::{Ccdf, Estimate, Extremes, FirstStep, TourEngine, TourSettings, Tours};
 use mclv::{Rbm, Result, StoppingSet};
@@ -123,7 +123,11 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
         n_one_step: tours.n_one_step(),
         mean_length: tours.mean_length(),
         ccdf: tours.ccdf().thinned(THINNING),
-        log_z: if of.from == ToursFrom::Pi { Some(mclv_from_tours(&tours)?) } else { None },
+        log_z: if of.from == ToursFrom::Pi {
+            Some(mclv_from_tours(&engine, &tours, N_SCOUTS, settings.seed, progress)?)
+        } else {
+            None
+        },
         running: if of.from == ToursFrom::Pi { running(&tours) } else { Vec::new() },
         by_label: by_label(&data, &members, &tours, of.from),
         pictures,

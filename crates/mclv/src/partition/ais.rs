@@ -2,12 +2,14 @@
 
 use super::annealing::{Begin, anneal};
 use super::path::Path;
+use super::scouts::{Errand, Scouts, spread_out_base};
 use super::temperatures::Spacing;
 use super::weights::Weights;
-use super::{Guarantee, LogZ, Method};
+use super::{Guarantee, LogZ, Method, Note};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::Purpose;
+use crate::tour::TourEngine;
 use crate::{Error, Result};
 use std::time::Instant;
 
@@ -20,17 +22,28 @@ pub struct AisSettings {
     pub n_betas: usize,
     /// How the temperatures are spaced.
     pub spacing: Spacing,
-    /// Visible biases of the base model, which has no weights; `None`: those of the model. Those of the data are best
-    /// (see [`base_bias`](super::base_bias)).
+    /// Visible biases of the base model, which has no weights. Those of the data are best (see
+    /// [`base_bias`](super::base_bias)). `None`: the inputs of the visible units at half-active hidden units, which lead
+    /// to all modes alike. (The model's own visible biases lead to one mode.)
     pub base_bias: Option<Vec<f32>>,
+    /// Chains from a second base model, and scouts, that must confirm the estimate before there is an interval; 0: none
+    /// are run, and there is no interval.
+    pub n_check: usize,
     /// Seed of the chains.
     pub seed: u64,
 }
 
 impl Default for AisSettings {
-    /// 128 chains through 10,000 temperatures.
+    /// 128 chains through 10,000 temperatures, and 64 from the second base.
     fn default() -> Self {
-        Self { n_chains: 128, n_betas: 10_000, spacing: Spacing::default(), base_bias: None, seed: 0 }
+        Self {
+            n_chains: 128,
+            n_betas: 10_000,
+            spacing: Spacing::default(),
+            base_bias: None,
+            n_check: 64,
+            seed: 0,
+        }
     }
 }
 
@@ -51,15 +64,20 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
 ///
 /// # Guarantee
 /// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures do not change this,
-/// because other chains choose them. The error bar is the delta method's over independent chains. It is too small if a
-/// few chains carry most of the weight; a note gives the effective sample size. There is an interval only for 128
-/// chains or more, if the log weights of every fourth chain have a standard deviation of at most 0.25. The other chains
-/// then give the interval, and by simulation it covers 93 % or more. Neither the error bar nor the interval contains
-/// modes that no chain has found.
+/// because other chains choose them. The error bar is the delta method's over independent chains; it is `None` if fewer
+/// than a quarter of the chains carry the weight. There is an interval only
+///
+/// - for 128 chains or more, if the log weights of every fourth chain have a standard deviation of at most 0.25 (the
+///   other chains then give the interval, and by simulation it covers 93 % or more);
+/// - and if chains from a second base model agree with it, within three standard errors;
+/// - and if it is not below the sum over all states that scouts have visited, which is never above `Z`.
+///
+/// If the second base or the scouts contradict the estimate, there is no error bar either. No method can exclude a mode
+/// that no chain has visited.
 ///
 /// # Cost
-/// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units, and a few more for the pilot that
-/// chooses temperatures.
+/// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units; `n_check × n_betas` more if the
+/// weights are sound; and a few more for the pilot that chooses temperatures and for scouts.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{AisSettings, ais}, progress::Silent};
@@ -77,21 +95,84 @@ pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result
     let begun = Instant::now();
     check_size("n-chains", settings.n_chains)?;
     check_size("n-betas", settings.n_betas)?;
-    let path = Path::new(rbm, settings.base_bias.as_deref())?;
-    let betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
-    let begin = Begin::Base(settings.n_chains);
-    let weights = Weights::new(&anneal(&path, &betas, begin, (settings.seed, Purpose::Ais), progress)?);
-    let base = path.log_z_base();
-    Ok(LogZ {
-        value: base + weights.log_mean,
-        std_err: Some(weights.std_err),
-        interval: weights.interval().map(|(from, to)| (base + from, base + to)),
-        notes: weights.notes(),
+    let spread_out = spread_out_base(rbm);
+    let (base, second) = match &settings.base_bias {
+        Some(base) => (base, spread_out),
+        None => (&spread_out, vec![0.0; rbm.n_visible()]),
+    };
+    let first = weigh(rbm, base, settings.n_chains, settings, Purpose::Ais, progress)?;
+    let mut log_z = LogZ {
+        value: first.base + first.weights.log_mean,
+        std_err: first.weights.known_std_err(),
+        interval: first.weights.interval().map(|(from, to)| (first.base + from, first.base + to)),
+        notes: first.weights.notes(),
         guarantee: Guarantee::UnbiasedZ,
         method: Method::Ais,
         n_states: (settings.n_chains * settings.n_betas) as f64,
-        seconds: begun.elapsed().as_secs_f64(),
-    })
+        seconds: 0.0,
+    };
+    if settings.n_check == 0 {
+        if log_z.interval.take().is_some() {
+            log_z.notes.push(Note::NotScouted);
+        }
+    } else {
+        confirm(&mut log_z, rbm, (base, &second), settings, progress)?;
+    }
+    log_z.seconds = begun.elapsed().as_secs_f64();
+    Ok(log_z)
+}
+
+/// Weights of chains from one base model.
+struct Weighed {
+    /// `log Z` of the base model.
+    base: f64,
+    weights: Weights,
+}
+
+fn weigh(
+    rbm: &Rbm,
+    base: &[f32],
+    n_chains: usize,
+    settings: &AisSettings,
+    purpose: Purpose,
+    progress: &dyn Progress,
+) -> Result<Weighed> {
+    let path = Path::new(rbm, Some(base))?;
+    let betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
+    let log_w = anneal(&path, &betas, Begin::Base(n_chains), (settings.seed, purpose), progress)?;
+    Ok(Weighed { base: path.log_z_base(), weights: Weights::new(&log_w) })
+}
+
+/// Take the interval, and perhaps the error bar, away from an estimate that the second base or scouts do not confirm.
+fn confirm(
+    log_z: &mut LogZ,
+    rbm: &Rbm,
+    (base, second): (&[f32], &[f32]),
+    settings: &AisSettings,
+    progress: &dyn Progress,
+) -> Result<()> {
+    /// Two bases agree within this many standard errors; by chance one pair in 370 does not.
+    const APART: f64 = 3.0;
+    if log_z.interval.is_some() {
+        let n_chains = settings.n_check.max(2);
+        let second = weigh(rbm, second, n_chains, settings, Purpose::SecondBase, progress)?;
+        log_z.n_states += (n_chains * settings.n_betas) as f64;
+        let difference = log_z.value - second.base - second.weights.log_mean;
+        let error = log_z.std_err.unwrap_or(f64::INFINITY).hypot(second.weights.std_err);
+        let rounding = 1e-6 * log_z.value.abs().max(1.0);
+        if !second.weights.are_healthy() {
+            log_z.interval = None;
+            log_z.notes.push(Note::SecondBaseUnsound);
+        } else if difference.abs() > APART * error + rounding {
+            (log_z.std_err, log_z.interval) = (None, None);
+            log_z.notes.push(Note::BasesDisagree { difference });
+        }
+    }
+    let scouts = Scouts::send(rbm, Some(base), settings.n_check, settings.seed, Errand::Find, progress)?;
+    log_z.n_states += scouts.n_steps as f64;
+    let known = TourEngine::new(rbm, &scouts.visited)?.log_z_s();
+    log_z.compare_with_known(known);
+    Ok(())
 }
 
 /// An error bar takes at least two chains, and a path at least two temperatures.
@@ -125,7 +206,8 @@ mod tests {
             let ratios: Vec<f64> = (0..400)
                 .map(|seed| {
                     let base_bias = Some(vec![0.3; 6]);
-                    let settings = AisSettings { n_chains: 8, n_betas: 5, spacing, base_bias, seed };
+                    let settings =
+                        AisSettings { n_chains: 8, n_betas: 5, spacing, base_bias, n_check: 0, seed };
                     (ais(&rbm, &settings, &Silent).unwrap().value - exact).exp()
                 })
                 .collect();

@@ -3,14 +3,17 @@
 
 use super::ais::check_size;
 use super::path::{Path, Replicas};
+use super::scouts::{Errand, N_SCOUTS, Scouts, spread_out_base};
 use super::temperatures::Pilot;
 use super::weights::student;
 use super::{Guarantee, LogZ, Method, Note};
+use crate::bits::BitRows;
 use crate::mixing::Mixing;
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::team;
+use crate::tour::TourEngine;
 use crate::{Error, Result};
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -66,6 +69,9 @@ const HIGH_R_HAT: f64 = 1.05;
 /// An interval takes this many ladders at least.
 const MIN_LADDERS: usize = 5;
 
+/// Ladders take every so many of the scouts, because scouts of one kind stand beside each other.
+const STRIDE: usize = 37;
+
 /// Steps between two looks at whether to stop.
 const STEPS_PER_ROUND: usize = 64;
 
@@ -74,10 +80,10 @@ const STEPS_PER_ROUND: usize = 64;
 ///
 /// # Guarantee
 /// Consistent: right in the limit of many steps. Before that it may be too small or too large. The error bar comes
-/// from differences between independent ladders, so it contains the autocorrelation of chains, but no mode that all
-/// ladders have missed. There is an interval (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05) and
-/// neighbours swap (≥ 10 %). **It can be confidently wrong**: ladders that all miss a mode agree with each other. A note
-/// says so with every result.
+/// from differences between independent ladders, so it contains the autocorrelation of chains. Half of the ladders begin
+/// at the base model, and half where scouts have ended, which were sent from other starts. There is an interval
+/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05), neighbours swap (≥ 10 %), and the estimate is not
+/// below the sum over all states that scouts have visited. No method can exclude a mode that no chain has visited.
 ///
 /// # Cost
 /// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps, and 16 bytes for each step that counts.
@@ -97,12 +103,14 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
     let begun = Instant::now();
     check_size("n-ladders", settings.n_ladders)?;
     check_size("n-steps", settings.n_steps)?;
-    let path = Path::new(rbm, settings.base_bias.as_deref())?;
+    let base = settings.base_bias.clone().unwrap_or_else(|| spread_out_base(rbm));
+    let path = Path::new(rbm, Some(&base))?;
     let pilot = Pilot::run(&path, PILOT_BETAS, settings.seed, progress)?;
     let n_betas = settings.n_betas.unwrap_or(((pilot.length() / DISTANCE).ceil() as usize).max(2));
     check_size("n-betas", n_betas)?;
     let betas = pilot.ladder(n_betas);
-    let ladders = run_ladders(&path, &betas, settings, progress)?;
+    let scouts = Scouts::send(rbm, Some(&base), N_SCOUTS, settings.seed, Errand::Find, progress)?;
+    let ladders = run_ladders(&path, &betas, Some(&scouts.visible), settings, progress)?;
     let (log_ratio, std_err) = combine(&ladders, n_betas);
 
     let swap_rates: Vec<f64> = (0..n_betas)
@@ -132,16 +140,18 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
     let is_sound = !swaps_are_rare && !ladders_disagree && settings.n_ladders >= MIN_LADDERS;
     let half = student(settings.n_ladders - 1) * std_err;
     let steps = settings.burn_in + settings.n_steps;
-    let log_z = LogZ {
+    let mut log_z = LogZ {
         value,
         std_err: Some(std_err),
         interval: is_sound.then_some((value - half, value + half)),
         notes,
         guarantee: Guarantee::None,
         method: Method::Bar,
-        n_states: (settings.n_ladders * (n_betas + 1)) as f64 * steps as f64,
-        seconds: begun.elapsed().as_secs_f64(),
+        n_states: (settings.n_ladders * (n_betas + 1)) as f64 * steps as f64 + scouts.n_steps as f64,
+        seconds: 0.0,
     };
+    log_z.compare_with_known(TourEngine::new(rbm, &scouts.visited)?.log_z_s());
+    log_z.seconds = begun.elapsed().as_secs_f64();
     Ok(Bar { log_z, betas, swap_rates })
 }
 
@@ -165,6 +175,7 @@ team::parcel!(Ladder { up, down, swaps });
 fn run_ladders(
     path: &Path,
     betas: &[f64],
+    scouts: Option<&BitRows>,
     settings: &BarSettings,
     progress: &dyn Progress,
 ) -> Result<Vec<Ladder>> {
@@ -185,7 +196,15 @@ fn run_ladders(
         let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
         let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
         let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
-        let mut replicas = Replicas::from_base(path, streams);
+        // Every second ladder begins where scouts have ended, so that ladders that agree have come from different starts.
+        let mut replicas = match scouts.filter(|_| ladder % 2 == 1) {
+            None => Replicas::from_base(path, streams),
+            Some(scouts) => {
+                let chosen: Vec<usize> =
+                    (0..=n_pairs).map(|k| (ladder * (n_pairs + 1) + k) * STRIDE % scouts.n_rows()).collect();
+                Replicas::from_states(path, streams, scouts.select(&chosen).words())
+            }
+        };
         let empty = || (0..n_pairs).map(|_| Vec::with_capacity(settings.n_steps)).collect();
         let mut record = Ladder { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
         for t in 1..=n_steps {
@@ -348,7 +367,7 @@ mod tests {
         let path = Path::new(&rbm, None).unwrap();
         let betas = [0.0, 0.25, 0.5, 0.75, 1.0];
         let settings = BarSettings { n_steps: 500, ..Default::default() };
-        let mut ladders = run_ladders(&path, &betas, &settings, &Silent).unwrap();
+        let mut ladders = run_ladders(&path, &betas, None, &settings, &Silent).unwrap();
         let t = |ladders: &[Ladder]| {
             let (log_ratio, std_err) = combine(ladders, 4);
             (path.log_z_base() + log_ratio - exact(&rbm)) / std_err

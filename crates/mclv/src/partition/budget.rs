@@ -6,7 +6,14 @@
 //! a command gives up an enumeration that this machine is too slow for ([`Budget::clock`]).
 
 use super::exact::{ExactSettings, nominal_seconds};
+use super::scouts::N_SCOUTS;
+use crate::{Error, Result};
+use std::fmt;
+use std::str::FromStr;
 
+/// Seconds of a Gibbs step on one core of a nominal machine: for each unit, and for each weight.
+const UNIT_SECONDS: f64 = 5e-10;
+const WEIGHT_SECONDS: f64 = 2e-11;
 /// Seconds of a Gibbs step for each visible unit, on a nominal machine.
 pub(crate) const NOMINAL_STEP: f64 = 2e-9;
 /// Seconds of tours on a nominal machine where a budget names no number of steps.
@@ -17,11 +24,53 @@ pub(super) const CHEAP_SAMPLES: f64 = 2.0;
 /// Pilot tours may take one part in this many of the steps.
 pub(super) const PILOT_SHARE: u64 = 4;
 /// The share of pilot tours that must return before more tours are made.
-pub(super) const MIN_COMPLETION: f64 = 0.9;
+pub(super) const MIN_COMPLETION: f64 = 0.999;
+/// The first tours may take one part in this many of the steps; if none of them returns, no more are made.
+pub(super) const TRIAL_SHARE: u64 = 256;
+/// Scouts may take one part in this many of the steps before the tours.
+pub(super) const SCOUT_SHARE: u64 = 16;
 /// Steps that take as long as drawing and weighing one state of a stopping set.
 pub(super) const STEPS_PER_STATE: f64 = 10.0;
 /// The share of draws that are expected to be distinct states.
 const DISTINCT: f64 = 0.5;
+
+/// How many steps pilots and tours may make together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StepLimit {
+    /// As many as take a minute on one core of a nominal machine.
+    #[default]
+    Minute,
+    /// This many.
+    Steps(u64),
+    /// Any number. Only then is an estimate by tours unbiased: a budget can only make it smaller.
+    Unlimited,
+}
+
+impl fmt::Display for StepLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Minute => f.write_str("minute"),
+            Self::Steps(n) => write!(f, "{n}"),
+            Self::Unlimited => f.write_str("none"),
+        }
+    }
+}
+
+impl FromStr for StepLimit {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        match text {
+            "minute" => Ok(Self::Minute),
+            "none" => Ok(Self::Unlimited),
+            _ => text.parse().map(Self::Steps).map_err(|_| Error::InvalidSetting {
+                name: "max-steps",
+                value: text.into(),
+                cure: "a number of steps, `minute`, or `none`",
+            }),
+        }
+    }
+}
 
 /// How much work may go into one `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +81,10 @@ pub struct Budget {
     pub clock: bool,
     /// Rows that a stopping set is drawn from; `None`: all rows.
     pub max_states: Option<usize>,
-    /// Steps of pilots and tours together; `None`: one minute on a nominal machine.
-    pub max_steps: Option<u64>,
+    /// Steps of pilots and tours together.
+    pub max_steps: StepLimit,
+    /// Chains that look for modes which an estimate may miss; 0: none, and then no estimate has an interval.
+    pub n_scouts: usize,
     /// Chains of AIS and reverse AIS.
     pub n_chains: usize,
     /// Temperatures of AIS and reverse AIS.
@@ -41,12 +92,14 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// For a command: the user waits for one number and wants it to be good.
+    /// For a command: the user waits for one number, a minute at most on two cores, and wants it to be good. With 784
+    /// visible units, up to 30 hidden units are enumerated.
     pub const COMMAND: Self = Self {
-        seconds: 3600.0,
+        seconds: 45.0,
         clock: true,
         max_states: None,
-        max_steps: None,
+        max_steps: StepLimit::Minute,
+        n_scouts: N_SCOUTS,
         n_chains: 128,
         n_betas: 10_000,
     };
@@ -57,7 +110,8 @@ impl Budget {
         seconds: 0.0,
         clock: false,
         max_states: Some(2_000),
-        max_steps: Some(30_000),
+        max_steps: StepLimit::Steps(30_000),
+        n_scouts: 32,
         n_chains: 64,
         n_betas: 300,
     };
@@ -67,7 +121,8 @@ impl Budget {
         seconds: 5.0,
         clock: false,
         max_states: Some(50_000),
-        max_steps: Some(1_200_000),
+        max_steps: StepLimit::Steps(1_200_000),
+        n_scouts: 64,
         n_chains: 256,
         n_betas: 3_000,
     };
@@ -77,9 +132,13 @@ impl Budget {
         nominal_seconds(n_visible, n_hidden) <= self.seconds
     }
 
-    /// Steps that pilots and tours may make together.
-    pub fn steps(&self, n_visible: usize) -> u64 {
-        self.max_steps.unwrap_or((TOUR_SECONDS / step_seconds(n_visible)) as u64)
+    /// Steps that pilots and tours may make together; `None`: any number.
+    pub fn steps(&self, n_visible: usize, n_hidden: usize) -> Option<u64> {
+        match self.max_steps {
+            StepLimit::Minute => Some((TOUR_SECONDS / step_seconds(n_visible, n_hidden)) as u64),
+            StepLimit::Steps(n) => Some(n),
+            StepLimit::Unlimited => None,
+        }
     }
 
     /// Seconds that the best affordable method takes on a nominal machine: enumeration, or else
@@ -89,10 +148,10 @@ impl Budget {
         if self.allows_exact(n_visible, n_hidden) {
             return nominal_seconds(n_visible, n_hidden);
         }
-        let tours = self.steps(n_visible) as f64;
+        let tours = self.steps(n_visible, n_hidden).map_or(f64::INFINITY, |n| n as f64);
         let ais = tours / PILOT_SHARE as f64 + (self.n_chains * self.n_betas) as f64;
         let steps = set_steps(self.max_states.unwrap_or(0)) + ais.max(tours);
-        steps * n_visible as f64 * NOMINAL_STEP
+        steps * step_seconds(n_visible, n_hidden)
     }
 
     /// What enumeration may take.
@@ -101,9 +160,9 @@ impl Budget {
     }
 }
 
-/// Seconds of a Gibbs step on a nominal machine.
-pub(super) fn step_seconds(n_visible: usize) -> f64 {
-    NOMINAL_STEP * n_visible as f64
+/// Seconds of a Gibbs step on one core of a nominal machine, by the sizes of both layers.
+pub(crate) fn step_seconds(n_visible: usize, n_hidden: usize) -> f64 {
+    UNIT_SECONDS * (n_visible + n_hidden) as f64 + WEIGHT_SECONDS * (n_visible * n_hidden) as f64
 }
 
 /// Steps that take as long as making a stopping set from this many draws.

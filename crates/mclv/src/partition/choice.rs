@@ -69,7 +69,7 @@ pub fn choose_stopping_set(
     target_se: f64,
     settings: &MclvSettings,
 ) -> Result<(StoppingSet, SetOrigin)> {
-    let Chosen { engine, origin, .. } = choose(rbm, rows, candidates, target_se, settings)?;
+    let Chosen { engine, origin, .. } = choose(rbm, rows, candidates, None, target_se, settings)?;
     Ok((engine.into_set(), origin))
 }
 
@@ -109,11 +109,12 @@ impl Candidate<'_> {
     }
 }
 
-/// As [`choose_stopping_set`], with all that was found out about the set.
+/// As [`choose_stopping_set`], with all that was found out about the set. The states of `join` belong to every candidate.
 pub(super) fn choose<'a>(
     rbm: &'a Rbm,
     rows: &Rows,
     candidates: &[usize],
+    join: Option<&StoppingSet>,
     target_se: f64,
     settings: &MclvSettings,
 ) -> Result<Chosen<'a>> {
@@ -135,7 +136,12 @@ pub(super) fn choose<'a>(
         if best.as_ref().is_some_and(|best| best.out() == 0.0 && best.cost() < least) {
             continue;
         }
-        let set = StoppingSet::draw(rbm, rows, &all, samples_per_row, settings.seed, 0)?;
+        // A set to which not one tour returns does not become good by a few more states.
+        if best.as_ref().is_some_and(|best| best.out() == 1.0) {
+            break;
+        }
+        let drawn = StoppingSet::draw(rbm, rows, &all, samples_per_row, settings.seed, 0)?;
+        let set = join.map_or(drawn.clone(), |join| drawn.union(join));
         let candidate = try_out(set, SetOrigin { samples_per_row, pilot_steps: 0 }, k)?;
         if best.as_ref().is_none_or(|best| candidate.is_below(best)) {
             best = Some(candidate);

@@ -1,6 +1,6 @@
 //! Forecast tours from pilot tours, which are not part of the estimate.
 
-use super::budget::{MIN_COMPLETION, PILOT_SHARE};
+use super::budget::{MIN_COMPLETION, PILOT_SHARE, TRIAL_SHARE};
 use super::interval::n_carriers;
 use crate::progress::Silent;
 use crate::team;
@@ -14,6 +14,8 @@ const PROBE_TOURS: usize = 256;
 const PILOT_TOURS: usize = 2_000;
 /// A pilot doubles its tours until this many of them carry the second moment.
 const PILOT_CARRIERS: f64 = 20.0;
+/// Where a pilot has not seen the tail, tours are this many times the longest pilot tour.
+const UNSEEN_TOURS: f64 = 250.0;
 /// A pilot stops doubling at this many tours.
 const MAX_TOURS: usize = 1 << 18;
 
@@ -23,6 +25,11 @@ pub(super) const COUNTED: u16 = 0;
 pub(super) const PILOT: u16 = 1;
 /// The occasion of a probe.
 const PROBE: u16 = u16::MAX;
+/// The occasion of the first tours of a probe, and how far that of a pilot's first tours is from its first round.
+const PROBE_TRIAL: u16 = u16::MAX - 2;
+const PILOT_TRIAL: u16 = 29;
+/// The first tours: if none of them returns, no more are made.
+const TRIAL_TOURS: usize = 64;
 
 /// What pilot tours say about the tours that will count.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +46,35 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
+    /// The forecast that tours do not return, if none of the first 64 does in a small share of the budget.
+    fn hopeless(engine: &TourEngine<'_>, limits: &TourSettings, occasion: u16) -> Result<Option<Self>> {
+        let begun = Instant::now();
+        if limits.max_steps.is_none() && limits.max_seconds.is_none() {
+            return Ok(None);
+        }
+        let settings = TourSettings {
+            n_tours: TRIAL_TOURS,
+            max_steps: limits.max_steps.map(|n| (n / TRIAL_SHARE).max(16 * TRIAL_TOURS as u64)),
+            max_seconds: limits.max_seconds.map(|s| s / TRIAL_SHARE as f64),
+            occasion,
+            ..limits.clone()
+        };
+        let tours = engine.run(&settings, &Silent)?;
+        Ok((tours.n_complete() == 0).then(|| Self {
+            n_for_target: None,
+            mean_length: tours.mean_length().value,
+            completion: 0.0,
+            n_steps: tours.n_steps(),
+            seconds: seconds_since(begun),
+        }))
+    }
+
     /// A probe: 256 tours within a quarter of the budget.
     pub(super) fn probe(engine: &TourEngine<'_>, limits: &TourSettings) -> Result<Self> {
         let begun = Instant::now();
+        if let Some(hopeless) = Self::hopeless(engine, limits, PROBE_TRIAL)? {
+            return Ok(hopeless);
+        }
         let settings = TourSettings {
             n_tours: PROBE_TOURS,
             max_steps: limits.max_steps.map(|n| (n / PILOT_SHARE).max(PROBE_TOURS as u64)),
@@ -74,6 +107,9 @@ impl Forecast {
             let cure = "a standard error above 0";
             return Err(Error::InvalidSetting { name: "target-se", value: target.to_string(), cure });
         }
+        if let Some(hopeless) = Self::hopeless(engine, limits, first + PILOT_TRIAL)? {
+            return Ok(Self { n_for_target: Some(PILOT_TOURS), ..hopeless });
+        }
         let begun = Instant::now();
         let max_steps = limits.max_steps.map(|n| n / PILOT_SHARE);
         let max_seconds = limits.max_seconds.map(|s| s / PILOT_SHARE as f64);
@@ -92,11 +128,14 @@ impl Forecast {
             n_steps += tours.n_steps();
             let mean = tours.mean_length();
             let relative = mean.std_err / mean.value;
-            let is_seen = n_carriers(&tours.lengths()) >= PILOT_CARRIERS || relative == 0.0;
+            let is_tail_seen = n_carriers(&tours.lengths()) >= PILOT_CARRIERS;
+            let is_seen = is_tail_seen || relative == 0.0;
             let is_spent = max_steps.is_some_and(|n| n_steps >= n)
                 || max_seconds.is_some_and(|s| seconds_since(begun) >= s);
             if is_seen || is_spent || n_tours >= MAX_TOURS {
-                let wanted = (relative / target).powi(2) * n_tours as f64;
+                // If the tail has not been seen, tours must be so many that a few unseen ones do not matter.
+                let unseen = if is_tail_seen { 0.0 } else { UNSEEN_TOURS * f64::from(tours.longest()) };
+                let wanted = ((relative / target).powi(2) * n_tours as f64).max(unseen);
                 let wanted = wanted.min(f64::from(u32::MAX - 1)).ceil() as usize;
                 return Ok(Self {
                     n_for_target: Some(wanted.max(PILOT_TOURS)),

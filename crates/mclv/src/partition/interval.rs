@@ -102,6 +102,27 @@ pub fn mean_interval(x: &[f64]) -> Result<(f64, f64), Declined> {
     Ok((low.min(mean), high.max(mean)))
 }
 
+/// The widest logarithm of an interval by [`small_excess_interval`].
+const SMALL: f64 = 0.05;
+
+/// An interval for the mean of tour lengths of which nearly all are 1, where [`mean_interval`] has too little to go by.
+///
+/// No length is below 1, so neither is the mean: the lower end is 1 without any doubt. The upper end allows for five
+/// unseen tours that are as long as the longest, or as `scale`, which is how long chains from elsewhere took to come into
+/// the stopping set. `None` if the interval would be wider than 0.05 in the logarithm: then the tail matters.
+pub(super) fn small_excess_interval(lengths: &[f64], scale: f64) -> Option<(f64, f64)> {
+    if lengths.len() < MIN_VALUES {
+        return None;
+    }
+    let n = lengths.len() as f64;
+    let unseen = N_UNSEEN * scale.max(most(lengths)).max(MIN_SCALE) / n;
+    let high = lengths.iter().sum::<f64>() / n + unseen;
+    (high.ln() <= SMALL).then_some((1.0, high))
+}
+
+/// The shortest that an unseen tour is taken to be.
+const MIN_SCALE: f64 = 10.0;
+
 /// The values that decide, and those that measure. Numbered through: stratified tours begin in order of their strata.
 pub(super) fn split(x: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let part = |decides: bool| {

@@ -26,8 +26,8 @@ impl Guarantee {
         match self {
             Self::Exact => "exact",
             Self::UnbiasedZ => "unbiased",
-            Self::LowerBound => "lower bound",
-            Self::UpperBound => "upper bound",
+            Self::LowerBound => "lower bound on average",
+            Self::UpperBound => "upper bound on average",
             Self::None => "none",
         }
     }
@@ -88,6 +88,17 @@ pub struct LogZ {
 }
 
 impl LogZ {
+    /// Compare with the logarithm of a sum over some states, which is never above `log Z`. An estimate that is below it,
+    /// beyond its error, loses its error bar and its interval.
+    pub(super) fn compare_with_known(&mut self, log_sum: f64) {
+        let rounding = 1e-6 * self.value.abs().max(1.0);
+        let reach = self.interval.map_or(self.value + 3.0 * self.std_err.unwrap_or(0.0), |(_, high)| high);
+        if reach + rounding < log_sum {
+            (self.std_err, self.interval) = (None, None);
+            self.notes.push(Note::BelowKnownStates { log_sum });
+        }
+    }
+
     /// Returns true if the value is exact up to rounding.
     pub fn is_exact(&self) -> bool {
         self.guarantee == Guarantee::Exact
@@ -162,6 +173,13 @@ mod tests {
             Note::RareSwaps { beta: 0.25 },
             Note::LaddersDisagree { r_hat: 1.25, beta: 0.5 },
             Note::FewLadderSteps,
+            Note::NotScouted,
+            Note::FewLongTours,
+            Note::SetNotReached { n_out: 3, n_scouts: 128, allowed: 1000 },
+            Note::SecondBaseUnsound,
+            Note::BasesDisagree { difference: -0.5 },
+            Note::BelowKnownStates { log_sum: 2.5 },
+            Note::StepBudget { max_steps: 1 << 40 },
         ];
         for note in &notes {
             let json = serde_json::to_value(note).unwrap();

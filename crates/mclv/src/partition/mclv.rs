@@ -1,7 +1,8 @@
 //! Estimate `log Z` from tours (Markov Chain Las Vegas; Savarese, Kakodkar and Ribeiro 2018).
 
 use super::forecast::{COUNTED, Forecast, PILOT, seconds_since};
-use super::interval::mean_interval;
+use super::interval::{Declined, mean_interval, small_excess_interval};
+use super::scouts::{N_SCOUTS, Reach};
 use super::{Guarantee, LogZ, Method, Note};
 use crate::chain::VisibleChain;
 use crate::model::Rbm;
@@ -44,6 +45,9 @@ pub struct MclvSettings {
     pub max_steps: Option<u64>,
     /// Seconds of all tours together, pilot tours included.
     pub max_seconds: Option<f64>,
+    /// Chains from random starts that must reach the stopping set before there is an interval; 0: none are sent, and there
+    /// is no interval.
+    pub n_scouts: usize,
     /// Seed of starts and steps.
     pub seed: u64,
 }
@@ -58,6 +62,7 @@ impl Default for MclvSettings {
             max_length: None,
             max_steps: None,
             max_seconds: None,
+            n_scouts: N_SCOUTS,
             seed: 0,
         }
     }
@@ -66,11 +71,14 @@ impl Default for MclvSettings {
 /// `log Z` as `log Z_S` plus the logarithm of the mean tour length, `Ẑ = Z_S·ξ̄`.
 ///
 /// # Guarantee
-/// With a Gibbs chain and complete tours, `E[Ẑ] = Z` for any number of tours
-/// ([`Guarantee::UnbiasedZ`]). If tours were cut, each counts with the steps that it made, and
-/// `E[Ẑ] ≤ Z` ([`Guarantee::LowerBound`]). A mean-field chain has no guarantee.
+/// With a Gibbs chain and no budget, `E[Ẑ] = Z` for any number of tours ([`Guarantee::UnbiasedZ`]). With a budget,
+/// a tour that is cut counts with the steps that it made, and `E[Ẑ] ≤ Z` ([`Guarantee::LowerBound`]): whether
+/// tours *were* cut does not matter, because an estimate that is called unbiased only if none was cut is biased.
+/// A mean-field chain has no guarantee.
 ///
-/// [`mean_interval`] gives the interval, or a note says why there is none.
+/// [`mean_interval`] gives the interval, if no tour was cut and if chains from random starts reach the stopping set.
+/// Otherwise a note says why there is none. The standard error is `None` if all lengths are equal, if a few tours
+/// carry it, or if chains do not reach the set.
 ///
 /// ```
 /// use mclv::{Rbm, StoppingSet, bits::BitRows, partition::{self, MclvSettings, mclv}, progress::Silent};
@@ -78,7 +86,7 @@ impl Default for MclvSettings {
 /// let set = StoppingSet::new(&BitRows::from_words(3, vec![0b000, 0b111]));
 /// let estimate = mclv(&rbm, &set, &MclvSettings::default(), &Silent)?;
 /// let exact = partition::exact(&rbm, &Default::default(), &Silent)?;
-/// assert!((estimate.value - exact.value).abs() < 4.0 * estimate.std_err.unwrap());
+/// assert!((estimate.value - exact.value).abs() < 4.0 * estimate.std_err.expect("lengths vary"));
 /// let (low, high) = estimate.interval.expect("these tours have a short tail");
 /// assert!(low < estimate.value && estimate.value < high);
 /// # Ok::<(), mclv::Error>(())
@@ -106,11 +114,18 @@ pub fn mclv(rbm: &Rbm, set: &StoppingSet, settings: &MclvSettings, progress: &dy
     Ok(log_z)
 }
 
-/// The estimate of [`mclv`] from tours that have been made already.
+/// The estimate of [`mclv`] from tours that `engine` has made already. `n_scouts` chains from random starts look whether
+/// they reach the stopping set; without any there is no interval.
 ///
 /// # Errors
-/// If the tours began at data rows: Kac's identity does not hold for such tours.
-pub fn mclv_from_tours(tours: &Tours) -> Result<LogZ> {
+/// If the tours began at data rows, because Kac's identity does not hold for such tours; or if the listener says stop.
+pub fn mclv_from_tours(
+    engine: &TourEngine<'_>,
+    tours: &Tours,
+    n_scouts: usize,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<LogZ> {
     if tours.started_from() == StartedFrom::Rows {
         return Err(Error::InvalidSetting {
             name: "starts",
@@ -120,33 +135,66 @@ pub fn mclv_from_tours(tours: &Tours) -> Result<LogZ> {
     }
     let mean = tours.mean_length();
     let n_cut = tours.n_tours() - tours.n_complete();
-    let guarantee = match (tours.is_gibbs(), n_cut) {
+    let guarantee = match (tours.is_gibbs(), tours.has_budget()) {
         (false, _) => Guarantee::None,
-        (true, 0) => Guarantee::UnbiasedZ,
-        (true, _) => Guarantee::LowerBound,
+        (true, false) => Guarantee::UnbiasedZ,
+        (true, true) => Guarantee::LowerBound,
     };
     let mut notes = Vec::new();
-    let mut interval = None;
+    let (mut std_err, mut interval) = (Some(mean.std_err / mean.value), None);
+    let mut n_states = tours.n_steps() as f64;
+    let lengths = tours.lengths();
     if !tours.is_gibbs() {
         notes.push(Note::MeanField);
     } else if n_cut > 0 {
         notes.push(Note::ToursCut { n_cut, n_tours: tours.n_tours() });
     } else {
         // With stratified starts the variance is smaller than this interval takes it to be.
-        match mean_interval(&tours.lengths()) {
+        match mean_interval(&lengths) {
             Ok((low, high)) => {
                 interval = Some((tours.log_z_s() + low.max(1.0).ln(), tours.log_z_s() + high.ln()));
             }
-            Err(reason) => notes.push(Note::TailUnseen { reason }),
+            Err(reason) => {
+                if reason != (Declined::TooFew { n: lengths.len() }) {
+                    std_err = None;
+                }
+                notes.push(Note::TailUnseen { reason });
+            }
+        }
+    }
+    if n_cut == tours.n_tours() || lengths.iter().all(|&x| x == lengths[0]) {
+        std_err = None;
+    }
+    if n_scouts == 0 {
+        if interval.take().is_some() {
+            notes.push(Note::NotScouted);
+        }
+    } else if tours.is_gibbs() {
+        let reach = Reach::of(engine, tours, n_scouts, seed, progress)?;
+        n_states += reach.n_steps as f64;
+        if reach.n_out > 0 {
+            (std_err, interval) = (None, None);
+            notes.push(Note::SetNotReached {
+                n_out: reach.n_out,
+                n_scouts: reach.n_scouts,
+                allowed: reach.allowed,
+            });
+        } else if n_cut == 0
+            && interval.is_none()
+            && let Some((_, high)) = small_excess_interval(&lengths, f64::from(reach.longest))
+        {
+            interval = Some((tours.log_z_s(), tours.log_z_s() + high.ln()));
+            notes.retain(|note| !matches!(note, Note::TailUnseen { .. }));
+            notes.push(Note::FewLongTours);
         }
     }
     Ok(LogZ {
         value: tours.log_z_s() + mean.value.ln(),
-        std_err: Some(mean.std_err / mean.value),
+        std_err,
         interval,
         guarantee,
         method: Method::Mclv,
-        n_states: tours.n_steps() as f64,
+        n_states,
         seconds: tours.seconds(),
         notes,
     })
@@ -203,7 +251,8 @@ impl MclvSettings {
             limits.max_steps = limits.max_steps.map(|n| n.max(limits.n_tours as u64));
             limits.max_seconds = limits.max_seconds.map(|s| s.max(1e-3));
         }
-        let mut log_z = mclv_from_tours(&engine.run(&limits, progress)?)?;
+        let tours = engine.run(&limits, progress)?;
+        let mut log_z = mclv_from_tours(engine, &tours, self.n_scouts, self.seed, progress)?;
         if let Effort::TargetSe(target) = self.effort
             && let Some(std_err) = log_z.std_err.filter(|se| *se > TARGET_MISSED * target)
         {

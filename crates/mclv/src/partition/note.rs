@@ -114,6 +114,36 @@ pub enum Note {
     },
     /// Too few steps to say whether ladders agree.
     FewLadderSteps,
+    /// Nobody has looked for modes that the estimate may miss, so there is no interval.
+    NotScouted,
+    /// Nearly all tours have one step, so the interval begins at the weight of the stopping set.
+    FewLongTours,
+    /// Some chains from random starts do not reach the stopping set: modes may be missing.
+    SetNotReached {
+        /// Chains that did not reach the set.
+        n_out: usize,
+        /// Chains.
+        n_scouts: usize,
+        /// Steps that each was allowed.
+        allowed: u32,
+    },
+    /// The weights of chains from a second base model vary too much to confirm the estimate.
+    SecondBaseUnsound,
+    /// Two base models lead to different values: modes are missing from one of them or from both.
+    BasesDisagree {
+        /// The estimate less that of the second base.
+        difference: f64,
+    },
+    /// The estimate is below the sum over states that are known: modes are missing.
+    BelowKnownStates {
+        /// The logarithm of the sum over the known states, which is never above `log Z`.
+        log_sum: f64,
+    },
+    /// Tours had a budget, which would have cut the longest.
+    StepBudget {
+        /// Steps that pilots and tours were allowed.
+        max_steps: u64,
+    },
     /// A note in words only, from a file of an earlier version.
     #[serde(untagged)]
     Text(String),
@@ -181,10 +211,7 @@ impl fmt::Display for Note {
                     100.0 * rate
                 )
             }
-            Self::LaddersOnly => f.write_str(
-                "the error bar and the interval come from differences between ladders: they do not contain \
-                 what all ladders have missed, so compare with mclv",
-            ),
+            Self::LaddersOnly => f.write_str("the error bar comes from differences between ladders"),
             Self::RareSwaps { beta } => {
                 write!(f, "swaps are rare at β = {beta:.3}: take more temperatures")
             }
@@ -195,6 +222,40 @@ impl fmt::Display for Note {
             ),
             Self::FewLadderSteps => {
                 f.write_str("too few steps to say whether ladders agree: take more (`ladder-steps`)")
+            }
+            Self::NotScouted => f.write_str(
+                "no interval: no independent chain has looked for modes that the estimate may miss",
+            ),
+            Self::FewLongTours => f.write_str(
+                "nearly all tours have one step: the interval begins at the weight of the stopping set, and its upper \
+                 end allows for a few long tours that were not seen",
+            ),
+            Self::SetNotReached { n_out, n_scouts, allowed } => write!(
+                f,
+                "modes may be missing: {n_out} of {n_scouts} chains from random starts did not reach the stopping \
+                 set within {allowed} steps, so there is neither an error bar nor an interval"
+            ),
+            Self::SecondBaseUnsound => f.write_str(
+                "no interval: modes may be missing, and a second base model could not confirm the estimate, \
+                 because its weights vary too much; take more temperatures (`n-betas`)",
+            ),
+            Self::BasesDisagree { difference } => write!(
+                f,
+                "modes may be missing: a second base model leads to a value that is {:.3} nats {}, so there is \
+                 neither an error bar nor an interval",
+                difference.abs(),
+                if *difference < 0.0 { "higher" } else { "lower" }
+            ),
+            Self::BelowKnownStates { log_sum } => write!(
+                f,
+                "modes are missing: the states that independent chains visited alone sum to {log_sum:.4}, so \
+                 the estimate is too low and has neither an error bar nor an interval"
+            ),
+            Self::StepBudget { max_steps } => {
+                write!(
+                    f,
+                    "Z is unbiased but for the budget of {max_steps} steps, which can only make it smaller"
+                )
             }
             Self::Text(text) => f.write_str(text),
         }

@@ -148,6 +148,11 @@ impl<'a> Replicas<'a> {
         x[x.len() - 1] + self.row.iter().zip(x).map(|(p, x)| p * x).sum::<f64>()
     }
 
+    /// The packed visible states.
+    pub(super) fn visible(&self) -> &[u64] {
+        &self.v
+    }
+
     /// Exchange the states of `r` and `s`; random numbers and temperatures stay.
     pub(super) fn swap(&mut self, r: usize, s: usize) {
         swap_rows(&mut self.v, words_for(self.path.up.n_in()), r, s);

@@ -128,9 +128,10 @@ impl<'a> Plan<'a> {
     ///
     /// # Guarantee
     /// That of the method which the result names: [`exact`](super::exact()), [`mclv`](super::mclv()),
-    /// [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or [`bar`](super::bar). Without a method of the caller's choice, a lower bound is never
-    /// returned: if tours do not return, a note says so and AIS takes their place. The result is the
-    /// same for any number of threads.
+    /// [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or [`bar`](super::bar). Without a
+    /// method of the caller's choice, pilot tours decide whether AIS takes the place of tours; the tours
+    /// that count decide nothing, because a choice that depends on them would bias the result. The
+    /// result is the same for any number of threads.
     ///
     /// # Errors
     /// If a method refuses its settings, rows do not fit the model, or the listener says stop.
@@ -152,7 +153,7 @@ impl fmt::Display for Plan<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
         let MethodSettings { effort, budget, n_ladders, ladder_steps, .. } = &self.settings;
-        let seconds = |steps: f64| human_seconds(steps * step_seconds(n_visible));
+        let seconds = |steps: f64| human_seconds(steps * step_seconds(n_visible, n_hidden));
         let annealing = format!(
             "{} chains through {} temperatures (about {})",
             budget.n_chains,
@@ -176,8 +177,9 @@ impl fmt::Display for Plan<'_> {
                         Effort::TargetSe(target) => write!(f, "tours for a standard error of {target}")?,
                         Effort::Affordable => f.write_str("tours")?,
                     }
-                    let steps = budget.steps(n_visible);
-                    write!(f, ", at most {steps} steps (at most about {})", seconds(steps as f64))?;
+                    if let Some(steps) = budget.steps(n_visible, n_hidden) {
+                        write!(f, ", at most {steps} steps (at most about {})", seconds(steps as f64))?;
+                    }
                 }
                 Method::Ais => write!(f, "AIS with {annealing}")?,
                 Method::ReverseAis => write!(f, "reverse AIS with {annealing}")?,

@@ -3,6 +3,7 @@
 use super::ais::check_size;
 use super::annealing::{Begin, anneal};
 use super::path::Path;
+use super::scouts::spread_out_base;
 use super::temperatures::Spacing;
 use super::weights::Weights;
 use super::{Guarantee, LogZ, Method, Note};
@@ -51,7 +52,8 @@ impl Default for ReverseAisSettings {
 /// # Guarantee
 /// From exact samples the mean weight is unbiased for `1/Z`, and so the estimate of `log Z` is high on average: with
 /// [`ais`](super::ais), low on average, it brackets `log Z`. From data or the ends of chains nothing is guaranteed:
-/// states that the model itself would seldom draw make the estimate too low or too high.
+/// states that the model itself would seldom draw make the estimate too low or too high. There is never an interval: read
+/// it beside [`ais`](super::ais).
 ///
 /// # Cost
 /// `n_betas` block-Gibbs steps for each state.
@@ -80,7 +82,8 @@ pub fn reverse_ais(
     check_size("n-states", states.n_rows())?;
     check_size("n-betas", settings.n_betas)?;
     rbm.check_width(states.n_bits())?;
-    let path = Path::new(rbm, settings.base_bias.as_deref())?;
+    let base_bias = settings.base_bias.clone().unwrap_or_else(|| spread_out_base(rbm));
+    let path = Path::new(rbm, Some(&base_bias))?;
     let mut betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
     betas.reverse();
     let begin = Begin::States(states);
@@ -94,8 +97,8 @@ pub fn reverse_ais(
     }
     Ok(LogZ {
         value: base - weights.log_mean,
-        std_err: Some(weights.std_err),
-        interval: weights.interval().filter(|_| exact).map(|(from, to)| (base - to, base - from)),
+        std_err: weights.known_std_err(),
+        interval: None,
         notes,
         guarantee: if exact { Guarantee::UpperBound } else { Guarantee::None },
         method: Method::ReverseAis,

@@ -79,6 +79,17 @@ impl Weights {
         (plain.0.min(cox.0), plain.1.max(cox.1))
     }
 
+    /// Whether the log weights vary so little that their mean can be trusted.
+    pub(super) fn are_healthy(&self) -> bool {
+        self.spread <= HEALTHY_SPREAD
+    }
+
+    /// The standard error, if a quarter of the chains or more carries the weight. Otherwise it is an estimate from a few
+    /// numbers, and most often far too small.
+    pub(super) fn known_std_err(&self) -> Option<f64> {
+        (self.effective >= 0.25 * self.n as f64).then_some(self.std_err)
+    }
+
     /// What a reader should know, with the cure.
     pub(super) fn notes(&self) -> Vec<Note> {
         let mut notes = vec![Note::EffectiveSampleSize {

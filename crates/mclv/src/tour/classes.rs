@@ -88,6 +88,7 @@ mod tests {
             tours: of.iter().map(|&(start, length, end)| Tour { start, length, end }).collect(),
             started_from: StartedFrom::Pi,
             is_gibbs: true,
+            has_budget: false,
             log_z_s: 0.0,
             n_statistics: 0,
             sums: Vec::new(),

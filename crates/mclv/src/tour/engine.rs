@@ -15,7 +15,7 @@ use crate::bits::{BitRows, words_for};
 use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::data::{RealRows, Rows};
 use crate::model::Rbm;
-use crate::progress::Progress;
+use crate::progress::{Progress, Silent};
 use crate::rng::{Draws, Purpose, Stream, stream};
 use crate::team;
 use crate::{Error, Result};
@@ -24,6 +24,9 @@ use rayon::prelude::*;
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+
+/// The occasion of chains that are watched until they come into the set.
+const WAYS: u16 = u16::MAX - 1;
 
 /// Steps that all tours may make in the first round.
 const FIRST_ROUND: u32 = 16;
@@ -83,6 +86,11 @@ impl<'a> TourEngine<'a> {
         let free = rbm.free_energy_h(&Rows::Bits(set.states().clone()))?;
         let table = StartTable::from_log_weights(free.into_iter().map(|f| -f).collect());
         Ok(Self { rbm, set, table })
+    }
+
+    /// The model.
+    pub(crate) fn rbm(&self) -> &'a Rbm {
+        self.rbm
     }
 
     /// The stopping set.
@@ -169,6 +177,22 @@ impl<'a> TourEngine<'a> {
         let starts = starts.into_iter().map(|s| s as u32).collect();
         let none: &AddStatistics<'_> = &|_, _, _| {};
         self.tours(settings, (starts, h.words().to_vec(), StartedFrom::Rows), (0, none), progress)
+    }
+
+    /// The ways of chains from the hidden states `from`, which lie outside the set, until they come into it: as tours, but
+    /// Kac's identity does not apply.
+    pub(crate) fn ways_to_set(&self, from: &BitRows, max_length: u32, seed: u64) -> Result<Tours> {
+        let settings = TourSettings {
+            n_tours: from.n_rows(),
+            max_length: Some(max_length.min(MAX_LENGTH)),
+            seed,
+            occasion: WAYS,
+            ..Default::default()
+        };
+        settings.check()?;
+        let starts = (0..from.n_rows() as u32).collect();
+        let none: &AddStatistics<'_> = &|_, _, _| {};
+        self.tours(&settings, (starts, from.words().to_vec(), StartedFrom::Pi), (0, none), &Silent)
     }
 
     /// The first `n_steps` states `(v_k, h_k)` of a tour that `tours` holds, or all if it has fewer: it is made again, from the
@@ -329,6 +353,9 @@ impl<'a> TourEngine<'a> {
             tours,
             started_from,
             is_gibbs: settings.visible == VisibleChain::Sampled,
+            has_budget: settings.max_length.is_some()
+                || settings.max_steps.is_some()
+                || settings.max_seconds.is_some(),
             log_z_s: self.log_z_s(),
             n_statistics,
             sums,

@@ -72,6 +72,7 @@ pub struct Tours {
     pub(super) tours: Vec<Tour>,
     pub(super) started_from: StartedFrom,
     pub(super) is_gibbs: bool,
+    pub(super) has_budget: bool,
     pub(super) log_z_s: f64,
     pub(super) n_statistics: usize,
     /// `n_statistics` for each tour.
@@ -99,6 +100,11 @@ impl Tours {
     /// Whether the chain was the model's own Gibbs chain, not a mean-field one.
     pub fn is_gibbs(&self) -> bool {
         self.is_gibbs
+    }
+
+    /// Whether some budget could have cut tours, also if it cut none.
+    pub fn has_budget(&self) -> bool {
+        self.has_budget
     }
 
     /// Tours that returned.

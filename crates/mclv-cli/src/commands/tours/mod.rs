@@ -13,7 +13,8 @@ use crate::watch::Watch;
 use anyhow::{Context, ensure};
 use args::ToursFrom;
 use mclv::data::{Dataset, Labels, RealRows, Rows};
-use mclv::partition::{LogZ, mclv_from_tours};
+use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
+use mclv::progress::Silent;
 use mclv::tour::{
     Ccdf, ClassTours, Contribution, End, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom, TailFit,
     TourEngine, TourSettings, Tours,
@@ -150,7 +151,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
             ToursFrom::Rows => (engine.run_from_rows(&data.rows, &settings, &watch)?, Some(&data.rows)),
         };
         drop(watch);
-        let mut report = Report::new(m, &model.rbm, &data, &drawn, &tours)?;
+        let mut report = Report::new(m, &model.rbm, &data, &drawn, (&engine, &tours), settings.seed)?;
         if args.pictures.is_some() {
             let columns = usize::from(args.columns);
             let Extremes { shortest, longest } = engine.extremes(&tours, &settings, rows, columns)?;
@@ -196,10 +197,18 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
 }
 
 impl Report {
-    fn new(m: u16, rbm: &Rbm, data: &Dataset, drawn: &Drawn, tours: &Tours) -> anyhow::Result<Self> {
+    fn new(
+        m: u16,
+        rbm: &Rbm,
+        data: &Dataset,
+        drawn: &Drawn,
+        (engine, tours): (&TourEngine<'_>, &Tours),
+        seed: u64,
+    ) -> anyhow::Result<Self> {
         let all = tours.as_slice();
         let from_rows = tours.started_from() == StartedFrom::Rows;
-        let log_z = if from_rows { None } else { Some(mclv_from_tours(tours)?) };
+        let log_z =
+            if from_rows { None } else { Some(mclv_from_tours(engine, tours, N_SCOUTS, seed, &Silent)?) };
         let is_small = 2 * rbm.n_hidden() + rbm.n_hidden().max(rbm.n_visible()) <= EXACT_WORK;
         let exact = if is_small && tours.is_gibbs() && !from_rows {
             let chain = HiddenChain::new(rbm)?;

@@ -4,7 +4,7 @@ use super::*;
 use crate::bits::BitRows;
 use crate::model::tests::random_rbm;
 use crate::partition::choice::choose;
-use crate::partition::{AisSettings, Guarantee, MclvSettings, Note, SetOrigin, ais, exact, mclv};
+use crate::partition::{AisSettings, Guarantee, MclvSettings, Note, SetOrigin, StepLimit, ais, exact, mclv};
 use crate::progress::Silent;
 use crate::tour::{N_ENGINES, PilotSettings, TourEngine, TourSettings};
 
@@ -22,6 +22,7 @@ fn sized(n_visible: usize, n_hidden: usize) -> Rbm {
 
 fn settings(effort: Effort, max_steps: Option<u64>) -> MethodSettings {
     // No seconds: nothing is enumerated unless it is asked for.
+    let max_steps = max_steps.map_or(StepLimit::Minute, StepLimit::Steps);
     let budget = Budget { seconds: 0.0, max_steps, n_chains: 10, n_betas: 20, ..Budget::COMMAND };
     MethodSettings { effort, budget, seed: 4, ..Default::default() }
 }
@@ -46,7 +47,7 @@ fn the_choice_follows_from_the_size_and_the_budget() {
         let settings = MethodSettings { budget, ..Default::default() };
         Plan::new(&sized(n_visible, n_hidden), None, &settings).methods().to_vec()
     };
-    let hour = Budget::COMMAND;
+    let hour = Budget { seconds: 3600.0, ..Budget::COMMAND };
     let (second, none) = (Budget { seconds: 1.0, ..hour }, Budget { seconds: 0.0, ..hour });
     // An hour of a nominal machine is enough for 36 of 784 units, and a second for 24.
     for (shape, budget, is_exact) in [
@@ -151,7 +152,7 @@ fn costs_add_up() {
     // A chosen set: all pilots, and the tours that count.
     let by_target = settings(Effort::TargetSe(0.002), Some(2_000_000));
     let tours = MclvSettings { max_steps: Some(2_000_000), seed: 4, ..Default::default() };
-    let chosen = choose(&rbm, &rows, &[1, 4, 16], 0.002, &tours).unwrap();
+    let chosen = choose(&rbm, &rows, &[1, 4, 16], None, 0.002, &tours).unwrap();
     let left = 2_000_000 - chosen.n_steps;
     let n_tours = chosen.forecast.n_tours(Some(left), None);
     let counted = engine_steps(&rbm, chosen.engine.set(), n_tours, 0);
@@ -218,7 +219,7 @@ fn no_engine_is_made_twice() {
         N_ENGINES.get() - before
     };
     let tours = MclvSettings { max_steps: Some(2_000_000), seed: 4, ..Default::default() };
-    let by_choice = n_made(&|| drop(choose(&rbm, &rows, &[1, 4, 16], 0.002, &tours).unwrap()));
+    let by_choice = n_made(&|| drop(choose(&rbm, &rows, &[1, 4, 16], None, 0.002, &tours).unwrap()));
     assert!(by_choice >= 2, "several sets are tried: {by_choice}");
     let all: Vec<usize> = (0..64).collect();
     let set = StoppingSet::draw(&rbm, &rows, &all, 1, 4, 0).unwrap();

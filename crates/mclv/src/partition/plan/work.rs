@@ -1,11 +1,13 @@
 //! Carry out a plan, and add up what it costs.
 
-use super::{Inputs, Plan};
+use super::{Inputs, MethodSettings, Plan};
 use crate::bits::BitRows;
+use crate::chain::VisibleChain;
 use crate::data::{self, Binarize, Rows};
-use crate::partition::budget::CHEAP_SAMPLES;
+use crate::partition::budget::{CHEAP_SAMPLES, SCOUT_SHARE};
 use crate::partition::choice::{Chosen, SetOrigin, choose};
 use crate::partition::forecast::Forecast;
+use crate::partition::scouts::states_to_join;
 use crate::partition::{
     AisSettings, BarSettings, Effort, Guarantee, LogZ, MclvSettings, Method, Note, Origin,
     ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, nominal_seconds, reverse_ais,
@@ -19,6 +21,8 @@ use std::time::Instant;
 
 /// Numbers of samples per row that pilot tours choose among.
 const SAMPLES_PER_ROW: [usize; 3] = [1, 4, 16];
+/// Rows whose states scouts are compared with before a stopping set is drawn.
+const JOIN_ROWS: usize = 20_000;
 /// Several samples per row are tried only if they make no more draws than this.
 const MAX_DRAWS: usize = 1 << 20;
 
@@ -72,6 +76,7 @@ impl<'a> Work<'a> {
                     n_chains: settings.budget.n_chains,
                     n_betas: settings.budget.n_betas,
                     base_bias: self.base()?,
+                    n_check: settings.budget.n_scouts.min(settings.budget.n_chains) / 2,
                     seed: settings.seed,
                     ..Default::default()
                 };
@@ -109,12 +114,10 @@ impl<'a> Work<'a> {
             return Ok(None);
         }
         let mut log_z = self.tour_settings().count(&engine, forecast.as_ref(), self.progress)?;
-        if !is_last && log_z.guarantee == Guarantee::LowerBound {
-            self.n_states += log_z.n_states;
-            self.notes.push(Note::ToursStayedOut { max_steps: self.max_steps() });
-            return Ok(None);
-        }
         log_z.notes.insert(0, note);
+        if let (Guarantee::LowerBound, Some(max_steps)) = (log_z.guarantee, self.max_steps()) {
+            log_z.notes.push(Note::StepBudget { max_steps });
+        }
         Ok(Some(log_z))
     }
 
@@ -129,9 +132,30 @@ impl<'a> Work<'a> {
         Ok(forecast)
     }
 
-    /// Steps that pilots and tours may make together.
-    fn max_steps(&self) -> u64 {
-        self.plan.settings.budget.steps(self.plan.rbm.n_visible())
+    /// Steps that pilots and tours may make together; `None`: any number.
+    fn max_steps(&self) -> Option<u64> {
+        self.plan.settings.budget.steps(self.plan.rbm.n_visible(), self.plan.rbm.n_hidden())
+    }
+
+    /// States that scouts found and that are not in `set`.
+    fn states_to_join(&mut self, set: Option<&StoppingSet>) -> Result<Option<StoppingSet>> {
+        let MethodSettings { budget, seed, visible, .. } = self.plan.settings;
+        if budget.n_scouts == 0 || visible != VisibleChain::Sampled {
+            return Ok(None);
+        }
+        let max_steps = self.max_steps().unwrap_or(u64::MAX) / SCOUT_SHARE;
+        let base = self.base()?;
+        let (found, n_steps) = states_to_join(
+            self.plan.rbm,
+            set,
+            base.as_deref(),
+            budget.n_scouts,
+            seed,
+            max_steps,
+            self.progress,
+        )?;
+        self.n_states += n_steps as f64;
+        Ok(found)
     }
 
     /// Settings of tours, with the steps that are left.
@@ -142,7 +166,8 @@ impl<'a> Work<'a> {
         MclvSettings {
             effort: settings.effort,
             visible: settings.visible,
-            max_steps: Some(self.max_steps().saturating_sub(self.n_states as u64).max(least)),
+            max_steps: self.max_steps().map(|n| n.saturating_sub(self.n_states as u64).max(least)),
+            n_scouts: settings.budget.n_scouts,
             seed: settings.seed,
             ..Default::default()
         }
@@ -159,6 +184,8 @@ impl<'a> Work<'a> {
             let chains = PilotSettings { seed: settings.seed, ..Default::default() };
             let set = StoppingSet::from_pilot(rbm, None, &chains)?;
             self.n_states += chains.n_chains as f64 * f64::from(chains.burn_in + chains.n_steps);
+            let found = self.states_to_join(Some(&set))?;
+            let set = found.map_or(set.clone(), |found| set.union(&found));
             let note = Note::VisitedSet { n_states: set.len() };
             return Ok(Target { engine: TourEngine::with_set(rbm, Cow::Owned(set))?, forecast: None, note });
         };
@@ -168,6 +195,10 @@ impl<'a> Work<'a> {
             _ => Cow::Borrowed(rows),
         };
         let n_rows = rows.n_rows();
+        let some = rows.select(&spread(n_rows, JOIN_ROWS));
+        let numbers: Vec<usize> = (0..some.n_rows()).collect();
+        let of_some = StoppingSet::draw(rbm, &some, &numbers, 1, settings.seed, 1)?;
+        let found = self.states_to_join(Some(&of_some))?;
         let (engine, forecast, origin) = match (settings.samples_per_row, settings.effort) {
             (Some(0), _) => {
                 let (value, cure) = ("0".into(), "at least 1");
@@ -176,7 +207,7 @@ impl<'a> Work<'a> {
             (None, Effort::TargetSe(target)) => {
                 let mut candidates = SAMPLES_PER_ROW.to_vec();
                 candidates.retain(|&m| m == 1 || m * n_rows <= MAX_DRAWS);
-                let chosen = choose(rbm, &rows, &candidates, target, &self.tour_settings())?;
+                let chosen = choose(rbm, &rows, &candidates, found.as_ref(), target, &self.tour_settings())?;
                 self.n_states += chosen.n_steps as f64;
                 let Chosen { engine, forecast, origin, .. } = chosen;
                 (engine, Some(forecast), origin)
@@ -184,7 +215,8 @@ impl<'a> Work<'a> {
             (m, _) => {
                 let origin = SetOrigin { samples_per_row: m.unwrap_or(1), pilot_steps: 0 };
                 let all: Vec<usize> = (0..n_rows).collect();
-                let set = StoppingSet::draw(rbm, &rows, &all, origin.samples_per_row, settings.seed, 0)?;
+                let drawn = StoppingSet::draw(rbm, &rows, &all, origin.samples_per_row, settings.seed, 0)?;
+                let set = found.map_or(drawn.clone(), |found| drawn.union(&found));
                 (TourEngine::with_set(rbm, Cow::Owned(set))?, None, origin)
             }
         };

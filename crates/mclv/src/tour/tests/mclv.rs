@@ -42,7 +42,9 @@ fn what_is_guaranteed_follows_from_how_tours_were_made() {
     let engine = TourEngine::new(&rbm, &set).unwrap();
     let rows = Rows::Bits(BitRows::zeros(1, 6));
     let tours = engine.run_from_rows(&rows, &TourSettings::default(), &Silent).unwrap();
-    assert!(mclv_from_tours(&tours).unwrap_err().to_string().contains("starts = rows"));
+    assert!(
+        mclv_from_tours(&engine, &tours, 0, 0, &Silent).unwrap_err().to_string().contains("starts = rows")
+    );
 }
 
 #[test]

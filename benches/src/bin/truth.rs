@@ -1,0 +1,68 @@
+//! Whether intervals of `log Z` hold on models that mislead: coverage, shares declined, labels.
+//!
+//! `cargo run --release -p mclv-benches --bin truth -- [METHODS] [SEEDS] [fresh] [KIND]`, for example `mclv,ais,bar 20`.
+//! `best` is the plan without a method of the user's choice, enumeration left out.
+
+#[path = "../../../crates/mclv/tests/hard_models/mod.rs"]
+mod hard_models;
+
+use hard_models::{Case, Choice};
+use mclv::partition::{Budget, Inputs, LogZ, Method, MethodSettings, Plan};
+use mclv::progress::Silent;
+use std::time::Instant;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let methods = args.first().map_or("mclv,ais,bar", String::as_str);
+    let n_seeds: u64 = args.get(1).map_or(Ok(20), |n| n.parse())?;
+    let choice = if args.get(2).is_some_and(|a| a == "fresh") { Choice::Fresh } else { Choice::HeldIn };
+    let only = args.get(3).map_or("", String::as_str);
+    let cases = hard_models::all(choice);
+    for method in methods.split(',') {
+        let method: Option<Method> = if method == "best" { None } else { Some(method.parse()?) };
+        let mut kinds: Vec<(&str, usize, usize, usize)> = Vec::new();
+        for case in cases.iter().filter(|case| case.kind.contains(only)) {
+            let begun = Instant::now();
+            let estimates: Vec<LogZ> = (0..n_seeds).map(|seed| estimate(case, method, seed)).collect();
+            let given: Vec<(f64, f64)> = estimates.iter().filter_map(|z| z.interval).collect();
+            let covered = given.iter().filter(|(low, high)| (*low..=*high).contains(&case.log_z)).count();
+            let mean_z = estimates.iter().map(|z| (z.value - case.log_z).exp()).sum::<f64>() / n_seeds as f64;
+            let errors: Vec<f64> = estimates.iter().map(|z| z.value - case.log_z).collect();
+            let worst = errors.iter().copied().fold(0.0, |w: f64, e| if e.abs() > w.abs() { e } else { w });
+            println!(
+                "{:28} {:34} {:>4}: {covered:2}/{:2} cover, {:2} declined; worst {worst:+.3}, mean Ẑ/Z {mean_z:.3}, {} by {}, {:.2} s",
+                case.kind,
+                case.name,
+                method.map_or("best".into(), |m| m.to_string()),
+                given.len(),
+                n_seeds as usize - given.len(),
+                estimates[0].guarantee.of_z(),
+                estimates[0].method,
+                begun.elapsed().as_secs_f64() / n_seeds as f64
+            );
+            match kinds.iter_mut().find(|kind| kind.0 == case.kind) {
+                Some(kind) => {
+                    (kind.1, kind.2, kind.3) =
+                        (kind.1 + covered, kind.2 + given.len(), kind.3 + n_seeds as usize)
+                }
+                None => kinds.push((case.kind, covered, given.len(), n_seeds as usize)),
+            }
+        }
+        for (kind, covered, given, all) in kinds {
+            println!(
+                "## {} {kind}: {covered} of {given} cover ({:.1} %), {:.1} % declined",
+                method.map_or("best".into(), |m| m.to_string()),
+                100.0 * covered as f64 / given as f64,
+                100.0 * (all - given) as f64 / all as f64
+            );
+        }
+    }
+    Ok(())
+}
+
+fn estimate(case: &Case, method: Option<Method>, seed: u64) -> LogZ {
+    let budget = Budget { seconds: 0.0, n_betas: 3000, ..Budget::COMMAND };
+    let settings = MethodSettings { budget, seed, ..Default::default() };
+    let inputs = Inputs { rows: case.rows.as_ref(), ..Default::default() };
+    Plan::new(&case.rbm, method, &settings).run(&inputs, &Silent).unwrap()
+}

@@ -46,12 +46,9 @@ pub(super) struct Forecast {
 }
 
 impl Forecast {
-    /// The forecast that tours do not return, if none of the first 64 does in a small share of the budget.
-    fn hopeless(engine: &TourEngine<'_>, limits: &TourSettings, occasion: u16) -> Result<Option<Self>> {
+    /// The first 64 tours, in a small share of the budget. If none of them returns, there is no hope for others.
+    fn trial(engine: &TourEngine<'_>, limits: &TourSettings, occasion: u16) -> Result<Self> {
         let begun = Instant::now();
-        if limits.max_steps.is_none() && limits.max_seconds.is_none() {
-            return Ok(None);
-        }
         let settings = TourSettings {
             n_tours: TRIAL_TOURS,
             max_steps: limits.max_steps.map(|n| (n / TRIAL_SHARE).max(16 * TRIAL_TOURS as u64)),
@@ -60,20 +57,21 @@ impl Forecast {
             ..limits.clone()
         };
         let tours = engine.run(&settings, &Silent)?;
-        Ok((tours.n_complete() == 0).then(|| Self {
+        Ok(Self {
             n_for_target: None,
             mean_length: tours.mean_length().value,
-            completion: 0.0,
+            completion: tours.n_complete() as f64 / TRIAL_TOURS as f64,
             n_steps: tours.n_steps(),
             seconds: seconds_since(begun),
-        }))
+        })
     }
 
     /// A probe: 256 tours within a quarter of the budget.
     pub(super) fn probe(engine: &TourEngine<'_>, limits: &TourSettings) -> Result<Self> {
         let begun = Instant::now();
-        if let Some(hopeless) = Self::hopeless(engine, limits, PROBE_TRIAL)? {
-            return Ok(hopeless);
+        let trial = Self::trial(engine, limits, PROBE_TRIAL)?;
+        if trial.completion == 0.0 {
+            return Ok(trial);
         }
         let settings = TourSettings {
             n_tours: PROBE_TOURS,
@@ -87,7 +85,7 @@ impl Forecast {
             n_for_target: None,
             mean_length: tours.mean_length().value,
             completion: tours.n_complete() as f64 / PROBE_TOURS as f64,
-            n_steps: tours.n_steps(),
+            n_steps: trial.n_steps + tours.n_steps(),
             seconds: seconds_since(begun),
         })
     }
@@ -107,13 +105,14 @@ impl Forecast {
             let cure = "a standard error above 0";
             return Err(Error::InvalidSetting { name: "target-se", value: target.to_string(), cure });
         }
-        if let Some(hopeless) = Self::hopeless(engine, limits, first + PILOT_TRIAL)? {
-            return Ok(Self { n_for_target: Some(PILOT_TOURS), ..hopeless });
+        let trial = Self::trial(engine, limits, first + PILOT_TRIAL)?;
+        if trial.completion == 0.0 {
+            return Ok(Self { n_for_target: Some(PILOT_TOURS), ..trial });
         }
         let begun = Instant::now();
         let max_steps = limits.max_steps.map(|n| n / PILOT_SHARE);
         let max_seconds = limits.max_seconds.map(|s| s / PILOT_SHARE as f64);
-        let (mut n_steps, mut n_tours) = (0, PILOT_TOURS);
+        let (mut n_steps, mut n_tours) = (trial.n_steps, PILOT_TOURS);
         for occasion in first.. {
             let left = max_steps.map(|n| n - n_steps.min(n));
             n_tours = left.map_or(n_tours, |n| n_tours.min(n as usize)).max(2) / 2 * 2;

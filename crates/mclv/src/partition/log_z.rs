@@ -155,7 +155,6 @@ mod tests {
             Note::DrawnSet { n_states: 7, n_rows: 5, origin },
             Note::VisitedSet { n_states: 2 },
             Note::ToursDoNotReturn { completion: 0.125, n_steps: 10 },
-            Note::ToursStayedOut { max_steps: 1000 },
             Note::ToursCut { n_cut: 1, n_tours: 8 },
             Note::MeanField,
             Note::TailUnseen { reason: Declined::TooFew { n: 9 } },

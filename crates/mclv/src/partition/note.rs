@@ -42,11 +42,6 @@ pub enum Note {
         /// Steps of the pilot tours.
         n_steps: u64,
     },
-    /// Some of the tours that count did not return, so the estimate is by AIS.
-    ToursStayedOut {
-        /// Steps that pilots and tours were allowed.
-        max_steps: u64,
-    },
     /// Some tours were cut, so there is no interval.
     ToursCut {
         /// Tours that were cut.
@@ -163,10 +158,6 @@ impl fmt::Display for Note {
                 f,
                 "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps: by AIS instead",
                 100.0 * completion
-            ),
-            Self::ToursStayedOut { max_steps } => write!(
-                f,
-                "not all tours returned to the stopping set within {max_steps} steps: by AIS instead"
             ),
             Self::ToursCut { n_cut, n_tours } => write!(
                 f,

@@ -125,7 +125,7 @@ fn log_sum_exp(x: &[f64]) -> f64 {
     largest + x.iter().map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
-fn two_modes(choice: Choice) -> Vec<Case> {
+pub fn two_modes(choice: Choice) -> Vec<Case> {
     let mut cases = Vec::new();
     let sizes: [(usize, usize, f64); 4] = match choice {
         Choice::HeldIn => [(60, 64, 0.15), (60, 64, 0.3), (48, 48, 0.12), (48, 48, 0.4)],
@@ -156,7 +156,7 @@ fn exact(rbm: &Rbm) -> f64 {
     partition::exact(rbm, &Default::default(), &Silent).unwrap().value
 }
 
-fn strong_weights(choice: Choice) -> Vec<Case> {
+pub fn strong_weights(choice: Choice) -> Vec<Case> {
     let mut cases = Vec::new();
     let scales = match choice {
         Choice::HeldIn => [6.0, 10.0],
@@ -194,7 +194,7 @@ fn strong_weights(choice: Choice) -> Vec<Case> {
 }
 
 /// Two modes between which a chain seldom moves, with rows of one.
-fn rare_escapes(choice: Choice) -> Vec<Case> {
+pub fn rare_escapes(choice: Choice) -> Vec<Case> {
     let weights = match choice {
         Choice::HeldIn => [0.45, 0.55, 0.65],
         Choice::Fresh => [0.5, 0.6, 0.7],

@@ -50,7 +50,8 @@ def test_likelihoods_carry_their_uncertainty(trained, digits):
     assert np.isclose(likelihood.mean, each.mean()) and likelihood.n_rows == len(digits)
     assert np.isclose(likelihood.std_err_rows, each.std(ddof=1) / np.sqrt(len(each)))
     by_tours = mclv.log_likelihood(trained, digits, method="mclv", n_tours=20_000)
-    assert by_tours.guarantee == "optimistic on average" and by_tours.std_err_log_z > 0
+    assert by_tours.is_grey or by_tours.guarantee == "optimistic on average"
+    assert by_tours.std_err_log_z is None or by_tours.std_err_log_z > 0
     assert abs(by_tours.mean - likelihood.mean) < 4 * by_tours.std_err_log_z
 
 
@@ -68,7 +69,7 @@ def test_tours_are_arrays_and_estimate_z(trained, digits):
     again = mclv.tours(trained, stopping_set, 20_000, seed=4, n_jobs=1)
     assert np.array_equal(again.lengths, tours.lengths)
     cut = mclv.tours(trained, stopping_set, 1000, max_length=1)
-    assert not cut.complete.all() and cut.log_z.guarantee_z == "lower bound" and cut.known_up_to == 1
+    assert not cut.complete.all() and cut.log_z.guarantee_z == "lower bound on average" and cut.known_up_to == 1
     from_rows = mclv.tours(trained, stopping_set, 1000, data=digits, max_length=100)
     assert from_rows.log_z is None and from_rows.starts.max() < len(digits)
 

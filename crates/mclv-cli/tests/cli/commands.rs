@@ -33,6 +33,7 @@ fn a_model_of_the_digits_is_made_and_judged() {
         "data",
         "guarantee",
         "guarantee_log_z",
+        "is_grey",
         "mean",
         "n_rows",
         "pseudo_log_likelihood",

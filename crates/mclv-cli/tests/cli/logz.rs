@@ -32,9 +32,9 @@ fn all_methods_agree_with_enumeration() {
         let exact = number(&estimates[0]["value"]);
         for (estimate, (method, of_z)) in estimates.iter().zip([
             ("exact", "exact"),
-            ("mclv", "unbiased"),
+            ("mclv", "lower bound on average"),
             ("ais", "unbiased"),
-            ("reverse-ais", "upper bound"),
+            ("reverse-ais", "upper bound on average"),
             ("bar", "none"),
         ]) {
             assert_eq!(
@@ -42,14 +42,18 @@ fn all_methods_agree_with_enumeration() {
                 (Some(method), Some(of_z))
             );
             let error = number(&estimate["value"]) - exact;
-            // Four error bars: one alarm in sixteen thousand by chance, and the seed is fixed.
-            assert!(error.abs() <= 4.0 * number(&estimate["std_err"]) + 1e-9, "{run}: {estimate}");
+            // Four error bars: one alarm in sixteen thousand by chance, and the seed is fixed. Without an error bar nothing
+            // is claimed.
+            if let Some(std_err) = estimate["std_err"].as_f64() {
+                assert!(error.abs() <= 4.0 * std_err + 1e-9, "{run}: {estimate}");
+            }
             if let Some(interval) = estimate["interval"].as_array() {
-                assert!(number(&interval[0]) < number(&interval[1]), "{estimate}");
+                assert!(number(&interval[0]) <= exact && exact <= number(&interval[1]), "{run}: {estimate}");
             }
             assert!(number(&estimate["n_states"]) > 0.0 && number(&estimate["seconds"]) > 0.0);
         }
-        assert!(number(&estimates[1]["std_err"]) < 0.03, "the target is met: {}", estimates[1]);
+        let (low, high) = (number(&estimates[1]["interval"][0]), number(&estimates[1]["interval"][1]));
+        assert!(high - low < 0.15, "the target is met: {}", estimates[1]);
         assert_eq!(
             (&json["agreement"]["agree"], json["data"]["split"].as_str()),
             (&Value::Bool(true), Some("train"))
@@ -57,7 +61,7 @@ fn all_methods_agree_with_enumeration() {
         assert_eq!(json["agreement"]["pairs"].as_array().unwrap().len(), 10);
         let table = sandbox.succeeds(&args);
         for words in
-            ["all agree", "95 % interval", "Z unbiased, log Z low on average", "mclv: a stopping set of"]
+            [" agree (", "95 % interval", "Z unbiased, log Z low on average", "mclv: a stopping set of"]
         {
             assert!(table.contains(words), "{words}: {table}");
         }
@@ -128,7 +132,7 @@ fn a_likelihood_has_the_interval_of_log_z_and_the_other_side() {
     let args = [&args[..], &["--method", "mclv", "--target-se", "0.02"]].concat();
     let json = sandbox.json(&args);
     let part = &json["likelihoods"][0];
-    assert_eq!(part["guarantee"], "optimistic on average");
+    assert_eq!(part["guarantee"], "none: grey values err to one side, log Z may err to the other");
     assert!((number(&part["mean"]) - exact).abs() < 4.0 * number(&part["std_err_log_z"]), "{part}");
     let (log_z, turned) = (&json["log_z"], &part["interval"]);
     let sum = number(&part["mean"]) + number(&log_z["value"]);
@@ -137,7 +141,7 @@ fn a_likelihood_has_the_interval_of_log_z_and_the_other_side() {
     let text = sandbox.succeeds(&args);
     assert!(text.contains("makes these likelihoods optimistic on average"), "{text}");
     let upper = [&args[..3], &["test", "--method", "reverse-ais", "--n-betas", "300"]].concat();
-    assert_eq!(sandbox.json(&upper)["likelihoods"][0]["guarantee"], "pessimistic on average");
+    assert_eq!(sandbox.json(&upper)["likelihoods"][0]["is_grey"], true);
 }
 
 #[test]

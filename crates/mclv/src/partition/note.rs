@@ -185,8 +185,8 @@ impl fmt::Display for Note {
                 write!(f, "no interval: take {enough} chains or more (`n-chains`)")
             }
             Self::UnequalWeights => f.write_str(
-                "weights vary so much that the error bar may be too small, and there is no interval: \
-                 take more temperatures (`n-betas`)",
+                "weights vary so much that there is no interval (and no error bar, if fewer than a quarter of the \
+                 chains carry them): take more temperatures (`n-betas`)",
             ),
             Self::ExactSamples => f.write_str("begun at exact samples of the model"),
             Self::GreyRowsCut => f.write_str("grey values cut at 0.5: chains begin at bits"),

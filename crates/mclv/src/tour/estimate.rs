@@ -11,7 +11,9 @@ pub enum EstimateGuarantee {
     Unbiased,
     /// Right in the limit of many tours; the bias is of order one over their number.
     Consistent,
-    /// Tours were cut, or began or moved otherwise than Kac's identity asks.
+    /// As without a budget, but there was one that could cut tours. This does not depend on whether some were cut.
+    UnlessCut,
+    /// Tours began or moved otherwise than Kac's identity asks.
     None,
 }
 
@@ -67,7 +69,12 @@ impl Tours {
             _ if x.len() == 1 => f64::INFINITY,
             _ => (x.iter().map(|x| (x - value).powi(2)).sum::<f64>() / (n * (n - 1.0))).sqrt(),
         };
-        let guarantee = if self.obey_kac() { if_kac } else { EstimateGuarantee::None };
+        let guarantee = match (self.is_gibbs() && self.started_from() != StartedFrom::Rows, self.has_budget())
+        {
+            (false, _) => EstimateGuarantee::None,
+            (true, true) => EstimateGuarantee::UnlessCut,
+            (true, false) => if_kac,
+        };
         Estimate { value, std_err, guarantee }
     }
 }

@@ -11,20 +11,20 @@ use mclv::train::Training;
 use mclv::{Rbm, sample};
 
 /// A model with its `log Z`, and rows of data or none.
-pub struct Case {
+pub(crate) struct Case {
     /// Models of one kind share this name.
-    pub kind: &'static str,
-    pub name: String,
-    pub rbm: Rbm,
-    pub log_z: f64,
-    pub rows: Option<Rows>,
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) rbm: Rbm,
+    pub(crate) log_z: f64,
+    pub(crate) rows: Option<Rows>,
     /// Whether an interval is expected nearly always.
-    pub is_easy: bool,
+    pub(crate) is_easy: bool,
 }
 
 /// Which models: those that the methods were made with, or others of the same kinds.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Choice {
+pub(crate) enum Choice {
     HeldIn,
     Fresh,
 }
@@ -34,7 +34,7 @@ fn reader(index: u64) -> Reader {
 }
 
 /// All cases.
-pub fn all(choice: Choice) -> Vec<Case> {
+pub(crate) fn all(choice: Choice) -> Vec<Case> {
     let mut cases = two_modes(choice);
     cases.extend(strong_weights(choice));
     cases.extend(rare_escapes(choice));
@@ -125,7 +125,7 @@ fn log_sum_exp(x: &[f64]) -> f64 {
     largest + x.iter().map(|x| (x - largest).exp()).sum::<f64>().ln()
 }
 
-pub fn two_modes(choice: Choice) -> Vec<Case> {
+pub(crate) fn two_modes(choice: Choice) -> Vec<Case> {
     let mut cases = Vec::new();
     let sizes: [(usize, usize, f64); 4] = match choice {
         Choice::HeldIn => [(60, 64, 0.15), (60, 64, 0.3), (48, 48, 0.12), (48, 48, 0.4)],
@@ -156,7 +156,7 @@ fn exact(rbm: &Rbm) -> f64 {
     partition::exact(rbm, &Default::default(), &Silent).unwrap().value
 }
 
-pub fn strong_weights(choice: Choice) -> Vec<Case> {
+pub(crate) fn strong_weights(choice: Choice) -> Vec<Case> {
     let mut cases = Vec::new();
     let scales = match choice {
         Choice::HeldIn => [6.0, 10.0],
@@ -194,7 +194,7 @@ pub fn strong_weights(choice: Choice) -> Vec<Case> {
 }
 
 /// Two modes between which a chain seldom moves, with rows of one.
-pub fn rare_escapes(choice: Choice) -> Vec<Case> {
+pub(crate) fn rare_escapes(choice: Choice) -> Vec<Case> {
     let weights = match choice {
         Choice::HeldIn => [0.45, 0.55, 0.65],
         Choice::Fresh => [0.5, 0.6, 0.7],

@@ -116,8 +116,10 @@ fn metrics(folder: &Path) -> Vec<serde_json::Value> {
         .map(|line| {
             let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
             value.as_object_mut().unwrap().remove("seconds");
-            if let Some(z) = value.get_mut("log_z").and_then(|z| z.as_object_mut()) {
-                z.remove("seconds");
+            for log_z in ["/log_z", "/best/log_z"] {
+                if let Some(z) = value.pointer_mut(log_z).and_then(|z| z.as_object_mut()) {
+                    z.remove("seconds");
+                }
             }
             value
         })
@@ -170,6 +172,11 @@ fn cases() -> Vec<(&'static str, RunInput)> {
                 ..lvs()
             }),
         ),
+        ("evaluated as the budget allows, from the initial model on", {
+            let mut input = slow(pcd());
+            input.train.eval_every = None;
+            input
+        }),
         ("redrawn bits", {
             let mut input = digits(Settings { redraw_bits: Some(true), ..pcd() });
             input.data.binarize = Binarize::Bernoulli;

@@ -68,7 +68,7 @@ pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) 
     let point = |m: &Metrics| {
         Some(CurvePoint {
             epoch: m.epoch,
-            train: m.curve_log_likelihood()?,
+            train: m.train_log_likelihood?,
             validation: m.validation_log_likelihood,
             std_err: m.log_z.as_ref()?.std_err,
         })

@@ -145,15 +145,15 @@ pub(crate) fn train<'py>(
         Provenance { settings, seed: Some(trained.settings.seed), data, history, ..Provenance::default() };
     let model = |rbm: &mclv::Rbm| Model::new(ModelFile { rbm: rbm.clone(), provenance: provenance.clone() });
     let (outcome, best) = match &trained.outcome {
-        Outcome::Finished { early: true, best, .. } => ("stopped early", *best),
-        Outcome::Finished { best, .. } => ("finished", *best),
+        Outcome::Finished { early: true, best, .. } => ("stopped early", best.as_ref()),
+        Outcome::Finished { best, .. } => ("finished", best.as_ref()),
         Outcome::Diverged(_) => ("diverged", None),
         Outcome::Interrupted { .. } => ("interrupted", None),
     };
     let result = PyDict::new(py);
     result.set_item("model", model(&trained.model))?;
     result.set_item("best_model", trained.best.as_ref().map(model))?;
-    result.set_item("best_epoch", best.map(|(epoch, _)| epoch))?;
+    result.set_item("best_epoch", best.map(|best| best.epoch))?;
     result.set_item("history", pythonize(py, &trained.history)?)?;
     result.set_item("settings", keywords(py, &complete)?)?;
     result.set_item("outcome", outcome)?;

@@ -212,7 +212,7 @@ def test_gibbs_goes_on_with_other_random_numbers(bits):
 def test_history_and_verbose(bits, capsys):
     rbm = mclv.BernoulliRBM(6, n_iter=4, random_state=0, verbose=1).fit(bits)
     assert capsys.readouterr().out.count("[BernoulliRBM] Iteration") == 4
-    assert len(rbm.history_) == 4 and rbm.history_[-1]["train_log_likelihood"] < 0
+    assert [m["epoch"] for m in rbm.history_] == [0, 1, 2, 3, 4] and rbm.history_[-1]["train_log_likelihood"] < 0
     silent = mclv.BernoulliRBM(6, n_iter=4, random_state=0).fit(bits)
     assert "train_log_likelihood" not in silent.history_[-1]
     assert np.array_equal(silent.components_, rbm.components_)

@@ -28,7 +28,7 @@ impl Events {
     /// The numbers of an epoch.
     pub(crate) fn epoch(&self, m: &Metrics) {
         let mut values: Vec<(&str, Option<f64>)> = vec![
-            ("likelihood/train", m.train_log_likelihood),
+            ("likelihood/train", m.curve_log_likelihood()),
             ("likelihood/validation", m.validation_log_likelihood),
             ("likelihood/pseudo", m.pseudo_log_likelihood),
             ("likelihood/log_z", m.log_z.as_ref().map(|z| z.value)),

@@ -70,7 +70,7 @@ pins! {
     train_patience: "train digits --hidden 6 --epochs 30 --gradient cd --lr 3 --schedule constant --eval-every 1 --patience 2 -o run";
     train_csv_with_labels_and_weights: "train rows.csv --label-column -1 --weights weights.csv --hidden 3 --epochs 10 -o run";
     train_automatic_epochs: "train bars-and-stripes:3 --hidden 3 --gradient cd --batch-size 1 -o run";
-    train_watched_by_ais_tours_and_exactly: "train digits --hidden 16 --epochs 19 --eval-every 6 --gradient pcd --k 1 --no-report -o run";
+    train_watched_exactly: "train digits --hidden 16 --epochs 19 --eval-every 6 --gradient pcd --k 1 --no-report -o run";
     train_names_its_folder: "train ising --hidden 4 --epochs 1; train ising --hidden 4 --epochs 1 --no-report";
     train_config_and_flags: "train --config config.toml --hidden 12 --k 2 --seed 4 --lr 0.1 -o run; train --config run/config.toml -o again";
 

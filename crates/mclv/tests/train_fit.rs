@@ -5,7 +5,7 @@ use mclv::data::{self, DataSpec, Rows, Split};
 use mclv::gradient::{Estimator, Gradient, State, Update};
 use mclv::progress::{Progress, Silent};
 use mclv::settings::{EstimatorName, EvalEvery, Settings};
-use mclv::train::{Listener, Metrics, Outcome, Run, RunInput, Trained, Training};
+use mclv::train::{BestModel, Listener, Metrics, Outcome, Run, RunInput, Trained, Training};
 use mclv::{Error, ModelFile, Rbm, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -48,8 +48,10 @@ fn rows_in_memory_give_the_models_and_metrics_of_a_run() {
     assert_eq!((&ours.best, ours.best.as_ref()), (&theirs.best, Some(&file("best.safetensors"))));
     let timeless = |trained: &Trained| -> Vec<Metrics> {
         let without = |m: &Metrics| {
-            let log_z = m.log_z.clone().map(|z| mclv::partition::LogZ { seconds: 0.0, ..z });
-            Metrics { seconds: 0.0, log_z, ..m.clone() }
+            let timeless = |z: mclv::partition::LogZ| mclv::partition::LogZ { seconds: 0.0, ..z };
+            let log_z = m.log_z.clone().map(timeless);
+            let best = m.best.clone().map(|best| BestModel { log_z: timeless(best.log_z), ..best });
+            Metrics { seconds: 0.0, log_z, best, ..m.clone() }
         };
         trained.history.iter().map(without).collect()
     };

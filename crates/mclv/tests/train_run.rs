@@ -116,8 +116,10 @@ fn metrics(folder: &Path) -> Vec<serde_json::Value> {
         .map(|line| {
             let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
             value.as_object_mut().unwrap().remove("seconds");
-            if let Some(z) = value.get_mut("log_z").and_then(|z| z.as_object_mut()) {
-                z.remove("seconds");
+            for log_z in ["/log_z", "/best/log_z"] {
+                if let Some(z) = value.pointer_mut(log_z).and_then(|z| z.as_object_mut()) {
+                    z.remove("seconds");
+                }
             }
             value
         })
@@ -170,6 +172,11 @@ fn cases() -> Vec<(&'static str, RunInput)> {
                 ..lvs()
             }),
         ),
+        ("evaluated as the budget allows, from the initial model on", {
+            let mut input = slow(pcd());
+            input.train.eval_every = None;
+            input
+        }),
         ("redrawn bits", {
             let mut input = digits(Settings { redraw_bits: Some(true), ..pcd() });
             input.data.binarize = Binarize::Bernoulli;
@@ -256,17 +263,18 @@ fn patience_ends_a_run_and_the_best_model_is_kept() {
     let train = Settings { epochs: Some(200.into()), eval_every: Some(EvalEvery::Epochs(1)), ..input.train };
     let input = RunInput { train, ..input };
     let outcome = trained(&run, &input);
-    let Outcome::Finished { metrics: last, best: Some((epoch, value)), early: true } = outcome else {
+    let Outcome::Finished { metrics: last, best: Some(best), early: true } = outcome else {
         panic!("{outcome:?}")
     };
-    assert_eq!(last.epoch, epoch + 2);
-    let best = metrics(&run)
+    assert_eq!(last.epoch, best.epoch + 2);
+    let highest = metrics(&run)
         .into_iter()
         .filter_map(|m| m["validation_log_likelihood"].as_f64())
         .fold(f64::MIN, f64::max);
-    assert_eq!(best, value);
+    assert_eq!(highest, best.log_likelihood);
     let kept = ModelFile::load(run.join("best.safetensors")).unwrap();
-    assert_eq!(kept.provenance.history["epoch"], epoch);
+    assert_eq!(kept.provenance.history["epoch"], best.epoch);
+    assert_eq!(kept.provenance.history["best_epoch"], best.epoch);
 }
 
 #[test]

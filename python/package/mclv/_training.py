@@ -28,11 +28,13 @@ class TrainResult:
 
     #: The model at the end (or at the interruption; or, after divergence, of the epoch before).
     model: RBM
-    #: The model with the best validation likelihood (of training rows without validation rows), if it was evaluated.
+    #: The best model by the likelihood of validation rows (of training rows without any), if it was evaluated. At the end
+    #: this is `model` unless another is better by more than the error of both.
     best_model: RBM | None
-    #: The epoch of `best_model`, from 1.
+    #: The epoch of `best_model`; 0 is the initial model.
     best_epoch: int | None
-    #: Metrics of each epoch, as in ``metrics.jsonl``; likelihoods in nats per row where an epoch was evaluated.
+    #: Metrics of each epoch, as in ``metrics.jsonl``; likelihoods in nats per row where an epoch was evaluated. Epoch 0,
+    #: the initial model, comes first if it was evaluated.
     history: list[dict[str, Any]]
     #: All settings, decided: ``mclv.train(data, **result.settings)`` trains the same model again.
     settings: dict[str, Any]
@@ -42,13 +44,18 @@ class TrainResult:
     warnings: list[str] = field(default_factory=list)
 
     def curve(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Epochs and values of one of the metrics, where it is known: ready for plotting."""
-        points = [(m["epoch"], m[name]) for m in self.history if m.get(name) is not None]
+        """Epochs and values of one of the metrics, where it is known: ready for plotting.
+
+        All values of a training likelihood are over the same rows, 5,000 at most; ``history[-1]`` has that of all rows.
+        """
+        same_rows = {"train_log_likelihood": "watched_log_likelihood"}.get(name, name)
+        points = [(m["epoch"], m.get(same_rows, m[name])) for m in self.history if m.get(name) is not None]
         epochs, values = zip(*points) if points else ((), ())
         return np.array(epochs, dtype=np.int64), np.array(values, dtype=np.float64)
 
     def __repr__(self) -> str:
-        return f"TrainResult({self.outcome} after {len(self.history)} epochs, {self.model!r})"
+        epochs = self.history[-1]["epoch"] if self.history else 0
+        return f"TrainResult({self.outcome} after {epochs} epochs, {self.model!r})"
 
 
 def train(
@@ -78,7 +85,7 @@ def train(
     weights : array of shape (n_rows,), optional
         How much each row counts.
     watch : bool
-        Evaluate the likelihood now and then (about 5 % of the time): exactly where the model is small enough. False is
+        Evaluate the likelihood now and then (about 10 % of the time): exactly where the model is small enough. False is
         short for ``eval_every="never"``.
     callback : callable or list of them, optional
         ``callback(metrics, model)`` after each epoch; a true value stops the training.

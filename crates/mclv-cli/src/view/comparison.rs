@@ -43,7 +43,7 @@ fn groups(runs: &[RunRecord], numbers: impl IntoIterator<Item = usize>) -> Vec<V
 
 /// The likelihood over the runs of a group, at each epoch that all have evaluated.
 fn mean_curve(runs: &[RunRecord], group: &[usize]) -> Vec<(usize, Summary)> {
-    let judged = |m: &Metrics| m.validation_log_likelihood.or(m.train_log_likelihood);
+    let judged = |m: &Metrics| m.judged_log_likelihood();
     let at = |epoch: usize| {
         let of_run = |&k: &usize| judged(runs[k].metrics.iter().find(|m| m.epoch == epoch)?);
         Summary::of(&group.iter().map(of_run).collect::<Option<Vec<f64>>>()?)
@@ -64,7 +64,7 @@ fn means(runs: &[RunRecord]) -> Vec<Means> {
     let means = |group: Vec<usize>| Means {
         train: of(&group, |run| run.last_evaluated()?.train_log_likelihood),
         validation: of(&group, |run| run.last_evaluated()?.validation_log_likelihood),
-        best: of(&group, |run| Some(run.best()?.1)),
+        best: of(&group, |run| Some(run.best()?.log_likelihood)),
         seconds: of(&group, |run| Some(run.metrics.last()?.seconds)),
         runs: group,
     };

@@ -60,7 +60,7 @@ pub fn likelihood(runs: &[RunRecord], groups: &[Vec<usize>], x: Against) -> Figu
     let mut figure =
         Figure::new("Log-likelihood").x(x.axis()).y(Axis::linear("nats per row")).size(960.0, 400.0);
     for (k, run) in runs.iter().enumerate() {
-        let train = curve(&run.metrics, x, |m| with_limits(m, m.train_log_likelihood));
+        let train = curve(&run.metrics, x, |m| with_limits(m, m.curve_log_likelihood()));
         let validation = curve(&run.metrics, x, |m| with_limits(m, m.validation_log_likelihood));
         let both = !train.is_empty() && !validation.is_empty();
         if runs.len() == 1 {
@@ -119,7 +119,7 @@ pub fn watched(run: &RunRecord) -> Vec<(Figure, &'static str)> {
         (chart("Pseudo-log-likelihood", "nats per row", vec![("", |m| m.pseudo_log_likelihood)]), ""),
         (chart("Weights, root mean square", "", vec![("", |m| Some(m.weight_rms))]), ""),
         (
-            chart("Norm of the gradient", "", vec![("", |m| Some(m.gradient_norm))]),
+            chart("Norm of the gradient", "", vec![("", |m| (m.epoch > 0).then_some(m.gradient_norm))]),
             "Of the last update of each epoch.",
         ),
         (chart("log Z", "nats", vec![("", |m| m.log_z.as_ref().map(|z| z.value))]), ""),
@@ -134,6 +134,7 @@ pub fn watched(run: &RunRecord) -> Vec<(Figure, &'static str)> {
                 vec![
                     ("always on", |m| m.n_saturated.map(|n| n as f64)),
                     ("always off", |m| m.n_dead.map(|n| n as f64)),
+                    ("idle: small weights, hardly varies", |m| m.n_idle.map(|n| n as f64)),
                 ],
             ),
             "On 500 training rows.",

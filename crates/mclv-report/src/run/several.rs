@@ -92,7 +92,7 @@ fn table_of_runs(runs: &[RunRecord]) -> Table {
             number(last.map(|m| m.epoch as f64), 0),
             number(evaluated.and_then(|m| m.train_log_likelihood), 3),
             number(evaluated.and_then(|m| m.validation_log_likelihood), 3),
-            number(run.best().map(|b| b.1), 3),
+            number(run.best().map(|best| best.log_likelihood), 3),
             number(evaluated.and_then(|m| m.log_z.as_ref()?.std_err), 3),
             last.map_or_else(|| Cell::text("–"), |m| Cell::number(m.seconds, human_seconds(m.seconds))),
         ]

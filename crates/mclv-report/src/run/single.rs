@@ -112,7 +112,8 @@ fn likelihood_note(run: &RunRecord) -> String {
     } else {
         "Bands: 95 % limits of log Z, which all rows share."
     };
-    format!("{band} The training curve is over 5,000 rows at most; the last value over all.")
+    let rows = "The training curve is over 5,000 rows at most, the same in every epoch.";
+    format!("{band} {rows} The summary's training likelihood is over all rows.")
 }
 
 fn summary(run: &RunRecord) -> Vec<(String, String)> {
@@ -162,8 +163,11 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
             add("reconstruction error", format!("{error:.5} (mean square)"));
         }
     }
-    if let Some((epoch, value)) = run.best() {
-        add("best", format!("{value:.3} after epoch {epoch}"));
+    if let Some(best) = run.best() {
+        let value = best.log_z.with_error(best.log_likelihood, 3);
+        let is_last = run.epochs_done() == best.epoch;
+        let which = if is_last { "the last model" } else { "best.safetensors" };
+        add("best", format!("{value} after epoch {} ({which})", best.epoch));
     }
     facts
 }
@@ -202,7 +206,7 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
     }
     if let Some((epoch, fall)) = run.fall() {
         let cure = "use best.safetensors, --patience, or fewer epochs.";
-        let text = format!("The validation likelihood was {fall:.2} nats better after epoch {epoch}: {cure}");
+        let text = format!("The likelihood was {fall:.2} nats better after epoch {epoch}: {cure}");
         verdicts.push(Verdict::new(Level::Warning, text));
     }
     verdicts

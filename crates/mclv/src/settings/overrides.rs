@@ -209,8 +209,8 @@ settings! {
     }
 
     "Watching" {
-        /// Epochs between two evaluations of the likelihood; `auto`: as 5 % of the time allows; `never`: not even at the
-        /// end. Default: auto.
+        /// Epochs between two evaluations of the likelihood; `auto`: the initial model and epochs 1, 2, 5, 10, … or more of
+        /// them, as 10 % of the time allows; `never`: not even at the end. Default: auto.
         #[arg(value_name = "EPOCHS")]
         eval_every: EvalEvery,
         /// Stop after this many evaluations without a better validation likelihood; `off`: do not stop early.

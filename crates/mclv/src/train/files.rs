@@ -6,7 +6,7 @@ use super::folder::RunFolder;
 use super::monitor::Metrics;
 use super::run::Description;
 use super::trainer::TrainerState;
-use crate::file::write_atomically;
+use crate::file::{ModelFile, write_atomically};
 use crate::model::Rbm;
 use crate::team;
 use crate::{Error, Result};
@@ -148,14 +148,20 @@ impl RunFiles {
         }
     }
 
-    /// Saves the model of the best evaluation so far.
-    pub(super) fn save_best(&self, rbm: &Rbm, metrics: &Metrics, best: &Best) -> Result<()> {
-        self.description.model_file(rbm.clone(), metrics, best.get()).save(self.folder.best_model())
+    /// Saves the best model so far, or at the end; `best_epoch` is its epoch.
+    pub(super) fn save_best(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
+        self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.best_model())
     }
 
-    /// Saves the model at the end.
-    pub(super) fn save_model(&self, rbm: &Rbm, metrics: &Metrics, best: &Best) -> Result<()> {
-        self.description.model_file(rbm.clone(), metrics, best.get()).save(self.folder.model())
+    /// Reads the best model so far, if the file is that of `epoch`.
+    pub(super) fn read_best(&self, epoch: usize) -> Option<Rbm> {
+        let file = ModelFile::load(self.folder.best_model()).ok()?;
+        (file.provenance.history["epoch"] == epoch).then_some(file.rbm)
+    }
+
+    /// Saves the model at the end; `best_epoch` is the epoch of the best one, if that is known.
+    pub(super) fn save_model(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
+        self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.model())
     }
 
     /// Appends the metrics of an epoch.

@@ -10,6 +10,7 @@
 //! RUN/events.out.tfevents.…            events for TensorBoard
 //! ```
 
+use super::best::BestModel;
 use super::checkpoint::Snapshot;
 use super::guard::Warning;
 use super::monitor::Metrics;
@@ -256,19 +257,17 @@ impl RunRecord {
         self.metrics.iter().rev().find(|m| m.train_log_likelihood.is_some())
     }
 
-    /// The epoch with the best validation likelihood (training likelihood without validation rows), and that likelihood.
-    pub fn best(&self) -> Option<(usize, f64)> {
-        let judged =
-            |m: &Metrics| m.validation_log_likelihood.or(m.train_log_likelihood).filter(|x| x.is_finite());
-        let evaluated = self.metrics.iter().filter_map(|m| Some((m.epoch, judged(m)?)));
-        evaluated.max_by(|a, b| a.1.total_cmp(&b.1))
+    /// The best model, as the last evaluation of a finished run has found it. `None` while a run is under way.
+    pub fn best(&self) -> Option<&BestModel> {
+        self.metrics.last()?.best.as_ref()
     }
 
-    /// The epoch with the best validation likelihood, and by how many nats the last one is worse; `None` if by no more than 1.
+    /// The epoch of the best model, and by how many nats the last model is worse; `None` if by no more than 1.
     pub fn fall(&self) -> Option<(usize, f64)> {
-        let (epoch, best) = self.best()?;
-        let fall = best - self.last_evaluated()?.validation_log_likelihood?;
-        (fall > MAX_FALL).then_some((epoch, fall))
+        let best = self.best()?;
+        let last = self.last_evaluated()?;
+        let fall = best.log_likelihood - last.validation_log_likelihood.or(last.train_log_likelihood)?;
+        (fall > MAX_FALL).then_some((best.epoch, fall))
     }
 
     /// What the guards said, each kind of warning once, in the order of their first epochs.
@@ -430,22 +429,34 @@ mod tests {
 
     #[test]
     fn a_fall_of_more_than_a_nat_is_told() {
-        let run = |values: &[f64]| {
-            let metrics = values.iter().enumerate().map(|(k, &x)| epoch(k + 1, Some(x)));
-            record(metrics.chain([epoch(values.len() + 1, None)]).collect())
+        // The best value of the curve is not the best model: only the last evaluation says which one is.
+        let run = |last: f64, best: Option<f64>| {
+            let mut metrics: Vec<Metrics> =
+                vec![epoch(1, Some(-9.0)), epoch(2, Some(-3.0)), epoch(3, Some(last))];
+            metrics[2].best = best.map(|log_likelihood| BestModel {
+                epoch: 2,
+                log_likelihood,
+                log_z: crate::partition::exact(
+                    &Rbm::new(1, 1, &[0.0], &[0.0], &[0.0]).unwrap(),
+                    &Default::default(),
+                    &crate::progress::Silent,
+                )
+                .unwrap(),
+            });
+            record(metrics)
         };
-        let fallen = run(&[-9.0, -5.0, -7.0]);
-        assert_eq!((fallen.best(), fallen.fall()), (Some((2, -5.0)), Some((2, 2.0))));
+        let fallen = run(-7.0, Some(-5.0));
+        assert_eq!((fallen.best().unwrap().epoch, fallen.fall()), (2, Some((2, 2.0))));
         assert_eq!(fallen.last_evaluated().unwrap().epoch, 3);
-        assert_eq!(run(&[-9.0, -5.0, -5.5]).fall(), None);
-        assert_eq!(run(&[]).best(), None);
+        assert_eq!(run(-5.5, Some(-5.0)).fall(), None);
+        assert_eq!((run(-7.0, None).best(), run(-7.0, None).fall()), (None, None));
     }
 
     #[test]
     fn warnings_are_told_once_of_each_kind() {
         let mut metrics: Vec<Metrics> = (1..=30).map(|k| epoch(k, None)).collect();
         let stale = |moved| Warning::StaleChains { moved };
-        let dead = Warning::Dead { n_units: 1, n_hidden: 9 };
+        let dead = Warning::Dead { n_units: 1, n_hidden: 9, advice: Vec::new() };
         metrics[4].warnings = vec![stale(0.1), dead.clone()];
         metrics[6].warnings = vec![stale(0.2)];
         metrics[26].warnings = vec![dead.clone()];

@@ -1,9 +1,36 @@
 //! Notice what goes wrong in training, and say what to do.
+//!
+//! A guard speaks only if it has seen enough; each states its minimum of evidence at its constants. Advice names only
+//! settings that the user can still change, and that would help in this run.
 
 use super::Metrics;
 use crate::gradient::TourInfo;
-use crate::settings::{Spelling, spell};
+use crate::settings::{CheckedSettings, EstimatorSettings, Spelling, Starts, Unfinished, spell};
 use serde::{Deserialize, Serialize};
+
+/// Rows that must have been looked at before a hidden unit is called dead, saturated or idle.
+const MIN_ROWS: usize = 20;
+/// Share of the epochs after which units are called dead or saturated, and idle. Before that, they may still change.
+const UNITS_AFTER: f64 = 0.1;
+const IDLE_AFTER: f64 = 0.5;
+/// Metropolis proposals in an epoch before their acceptance is judged: a rate of 0.2 looks like one below 0.1 in fewer
+/// than 1 of 300 epochs.
+const MIN_PROPOSALS: u64 = 100;
+const MIN_ACCEPTANCE: f64 = 0.1;
+/// Tours in an epoch before the share that returns is judged: a share of 0.15 looks like one below 0.05 in fewer than 1 of
+/// 300 epochs.
+const MIN_TOURS: u64 = 100;
+const MIN_COMPLETION: f64 = 0.05;
+/// Share of the updates of an epoch from which nothing was learnt, and their number, before they are told of.
+const MAX_SKIPPED: f64 = 0.05;
+const MIN_SKIPPED: u64 = 5;
+/// Updates in an epoch before the smallest effective sample size of start weights is judged.
+const MIN_UPDATES: usize = 20;
+const MIN_ESS: f64 = 0.1;
+/// Hidden bits of persistent chains, and steps of each chain in an epoch, before it is said that they hardly move.
+const MIN_BITS: usize = 1000;
+const MIN_STEPS: usize = 20;
+const MIN_MOVED: f64 = 0.01;
 
 /// Something that the user should know of.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -19,24 +46,41 @@ pub enum Warning {
         /// Whether unfinished tours are being dropped.
         drops_tours: bool,
     },
-    /// Hidden units that are on for every row.
+    /// Hidden units that are on for every row that was looked at.
     Saturated {
         /// How many.
         n_units: usize,
         /// Of how many.
         n_hidden: usize,
+        /// What to do.
+        #[serde(default)]
+        advice: Vec<Advice>,
     },
-    /// Hidden units that are off for every row.
+    /// Hidden units that are off for every row that was looked at.
     Dead {
         /// How many.
         n_units: usize,
         /// Of how many.
         n_hidden: usize,
+        /// What to do.
+        #[serde(default)]
+        advice: Vec<Advice>,
     },
-    /// The likelihood fell while the reconstruction error fell too.
+    /// Hidden units that do next to nothing: over rows their mean has a standard deviation below 0.1, and the norm of
+    /// their weights is below a quarter of the median over units.
+    Idle {
+        /// How many.
+        n_units: usize,
+        /// Of how many.
+        n_hidden: usize,
+    },
+    /// The likelihood of training rows fell while the reconstruction error fell too.
     LikelihoodFalls {
         /// By how much it fell since the best evaluation, in nats.
         by: f64,
+        /// What to do.
+        #[serde(default)]
+        advice: Vec<Advice>,
     },
     /// Few tours return to the stopping set.
     FewToursReturn {
@@ -44,6 +88,9 @@ pub enum Warning {
         completion: f64,
         /// Updates from which nothing was learnt.
         n_skipped_updates: u64,
+        /// What to do.
+        #[serde(default)]
+        advice: Vec<Advice>,
     },
     /// Persistent chains hardly move.
     StaleChains {
@@ -62,66 +109,137 @@ pub enum Warning {
     },
 }
 
+/// Something that the user can change, and that would help.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[non_exhaustive]
+pub enum Advice {
+    /// Lower the learning rate.
+    SmallerRate,
+    /// Make more Gibbs steps for each update.
+    MoreSteps,
+    /// Use persistent chains instead of chains that begin at the rows.
+    PersistentChains,
+    /// Let the weights decay.
+    Decay,
+    /// Centre the gradient.
+    Centre,
+    /// Use fewer hidden units.
+    FewerUnits,
+    /// Draw more states for each row of the stopping set.
+    MoreSamples,
+    /// Draw the stopping set from more rows.
+    MoreRows,
+    /// Carry unfinished tours on.
+    CarryOn,
+}
+
+impl Advice {
+    /// What to do, after the word "Use".
+    fn text(self) -> &'static str {
+        match self {
+            Self::SmallerRate => "a smaller learning rate (`learning-rate`)",
+            Self::MoreSteps => "more steps (`k`)",
+            Self::PersistentChains => "`gradient = pcd`",
+            Self::Decay => "`l2 = 0.0001`",
+            Self::Centre => "centred gradients (`centred = true`)",
+            Self::FewerUnits => "fewer hidden units (`n-hidden`)",
+            Self::MoreSamples => "a larger stopping set (`samples-per-row`)",
+            Self::MoreRows => "a larger stopping set (`row-fraction`)",
+            Self::CarryOn => "`unfinished = carry`",
+        }
+    }
+
+    /// A sentence with all of the advice, or nothing.
+    fn sentence(advice: &[Self]) -> String {
+        let texts: Vec<&str> = advice.iter().map(|one| one.text()).collect();
+        match texts.as_slice() {
+            [] => String::new(),
+            [one] => format!(" Use {one}."),
+            [all @ .., last] => format!(" Use {} or {last}.", all.join(", ")),
+        }
+    }
+}
+
 impl std::fmt::Display for Warning {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Diverged { epoch, learning_rate, drops_tours } => {
                 write!(
                     f,
-                    "training diverged in epoch {epoch}: a parameter is NaN, infinite or beyond 10⁶. The model of the epoch before is kept. "
+                    "training diverged in epoch {epoch}: a parameter is NaN, infinite or beyond 10⁶. \
+                     The model of the epoch before is kept. "
                 )?;
                 if *drops_tours {
                     write!(
                         f,
-                        "Dropping unfinished tours leaves the escaping mass unpunished: use `unfinished = keep` or carry, or a smaller learning rate than {learning_rate:.3}."
+                        "Dropping unfinished tours leaves the escaping mass unpunished: use \
+                         `unfinished = keep` or carry, or a smaller learning rate than {learning_rate:.3}."
                     )
                 } else {
                     write!(f, "Use a smaller learning rate than {learning_rate:.3}, or `clip = 1`.")
                 }
             }
-            Self::Saturated { n_units, n_hidden } => {
+            Self::Saturated { n_units, n_hidden, advice } => {
                 write!(
                     f,
-                    "{n_units} of {n_hidden} hidden units are on for every row: they are a second bias. Use a smaller learning rate, `l2 = 0.0001`, or fewer hidden units."
+                    "{n_units} of {n_hidden} hidden units are on for every row that was looked at: they are a \
+                     second bias.{}",
+                    Advice::sentence(advice)
                 )
             }
-            Self::Dead { n_units, n_hidden } => {
+            Self::Dead { n_units, n_hidden, advice } => {
                 write!(
                     f,
-                    "{n_units} of {n_hidden} hidden units are off for every row. Use a smaller learning rate, centred gradients, or fewer hidden units."
+                    "{n_units} of {n_hidden} hidden units are off for every row that was looked at.{}",
+                    Advice::sentence(advice)
                 )
             }
-            Self::LikelihoodFalls { by } => {
+            Self::Idle { n_units, n_hidden } => {
                 write!(
                     f,
-                    "the likelihood has fallen by {by:.2} nats while the reconstruction error improved: the gradient is biased. Use more steps (`k`), `gradient = pcd`, or a smaller learning rate."
+                    "{n_units} of {n_hidden} hidden units do next to nothing: they hardly tell rows apart, and \
+                     their weights are small beside those of the others. A model with fewer hidden units \
+                     (`n-hidden`) would be as good."
                 )
             }
-            Self::FewToursReturn { completion, n_skipped_updates, .. } => {
+            Self::LikelihoodFalls { by, advice } => {
                 write!(
                     f,
-                    "only {:.1} % of tours returned ({n_skipped_updates} updates had none). Make the stopping set larger (`samples-per-row`, `target-completion`) or use `unfinished = carry`.",
-                    100.0 * completion
+                    "the likelihood of training rows has fallen by {by:.2} nats while the reconstruction error \
+                     improved.{}",
+                    Advice::sentence(advice)
+                )
+            }
+            Self::FewToursReturn { completion, n_skipped_updates, advice } => {
+                write!(
+                    f,
+                    "only {:.1} % of tours returned ({n_skipped_updates} updates had none).{}",
+                    100.0 * completion,
+                    Advice::sentence(advice)
                 )
             }
             Self::StaleChains { moved } => {
                 write!(
                     f,
-                    "persistent chains hardly move: {:.2} % of hidden bits changed over an epoch. Use more steps (`k`), a smaller learning rate, or `gradient = lvs`.",
+                    "persistent chains hardly move: {:.2} % of hidden bits changed over an epoch. Use more steps \
+                     (`k`) or a smaller learning rate (`learning-rate`).",
                     100.0 * moved
                 )
             }
             Self::LowAcceptance { rate } => {
                 write!(
                     f,
-                    "only {:.0} % of Metropolis restarts were accepted: the start table is too old. Raise `min-ess`, or use `starts = fresh`.",
+                    "only {:.0} % of Metropolis restarts were accepted: the start table is too old. Raise \
+                     `min-ess`, or use `starts = fresh`.",
                     100.0 * rate
                 )
             }
             Self::LowEss { ess } => {
                 write!(
                     f,
-                    "start weights are uneven: the effective sample size fell to {:.0} % of the tours. Raise `min-ess`, or use `starts = fresh`.",
+                    "start weights are uneven: the effective sample size fell to {:.0} % of the tours. Raise \
+                     `min-ess`, or use `starts = fresh`.",
                     100.0 * ess
                 )
             }
@@ -136,37 +254,171 @@ impl Warning {
     }
 }
 
-/// What is worth saying after an epoch.
-pub(super) fn judge(metrics: &Metrics, tours: Option<&TourInfo>, fallen: Option<f64>) -> Vec<Warning> {
-    let mut warnings = Vec::new();
-    let n_hidden = metrics.n_hidden;
-    if let Some(n_units) = metrics.n_saturated.filter(|&n| n > 0) {
-        warnings.push(Warning::Saturated { n_units, n_hidden });
-    }
-    if let Some(n_units) = metrics.n_dead.filter(|&n| n > 0) {
-        warnings.push(Warning::Dead { n_units, n_hidden });
-    }
+/// What is worth saying after an epoch of a training on `n_rows` rows.
+pub(super) fn judge(
+    metrics: &Metrics,
+    settings: &CheckedSettings,
+    n_rows: usize,
+    fallen: Option<f64>,
+) -> Vec<Warning> {
+    let mut warnings = of_units(metrics, settings, n_rows);
     if let Some(by) = fallen {
-        warnings.push(Warning::LikelihoodFalls { by });
+        let mut advice = vec![Advice::SmallerRate];
+        match &settings.gradient {
+            EstimatorSettings::Cd { .. } => advice.extend([Advice::MoreSteps, Advice::PersistentChains]),
+            EstimatorSettings::Pcd { .. } | EstimatorSettings::Lvs(_) => advice.push(Advice::MoreSteps),
+            EstimatorSettings::Exact => {}
+        }
+        warnings.push(Warning::LikelihoodFalls { by, advice });
     }
-    if let Some(tours) = tours {
-        let (completion, carried) = (tours.completion(), tours.n_carried > 0);
-        // A running tour that does not return still counts, as a persistent chain; one that is cut may not.
-        let few = !carried && completion < 0.05;
-        let n_skipped_updates = tours.n_skipped_updates;
-        if tours.n_tried() > 0 && (few || n_skipped_updates > 0) {
-            warnings.push(Warning::FewToursReturn { completion, n_skipped_updates });
+    let n_updates = settings.n_updates(n_rows);
+    // The warm-up has an estimator of its own.
+    let gradient = match &settings.warm_up {
+        Some((epochs, warm_up)) if metrics.epoch <= *epochs => warm_up,
+        _ => &settings.gradient,
+    };
+    if let (Some(tours), EstimatorSettings::Lvs(lvs)) = (&metrics.tours, gradient) {
+        let mut advice = Vec::new();
+        if lvs.target_completion.is_none() {
+            advice.push(Advice::MoreSamples);
+            advice.extend((lvs.row_fraction < 1.0).then_some(Advice::MoreRows));
         }
-        if tours.min_ess < 0.1 {
-            warnings.push(Warning::LowEss { ess: tours.min_ess });
-        }
-        let rate = tours.acceptance();
-        if rate < 0.1 {
-            warnings.push(Warning::LowAcceptance { rate });
-        }
+        advice.extend((lvs.unfinished != Unfinished::Carry).then_some(Advice::CarryOn));
+        warnings.extend(of_tours(tours, n_updates, lvs.starts, advice));
     }
-    if let Some(moved) = metrics.chains_moved.filter(|&m| m < 0.01) {
-        warnings.push(Warning::StaleChains { moved });
+    if let (Some(moved), EstimatorSettings::Pcd { k, n_chains, .. }) = (metrics.chains_moved, gradient) {
+        let n_bits = n_chains.unwrap_or(settings.batch_size) * metrics.n_hidden;
+        if moved < MIN_MOVED && n_bits >= MIN_BITS && n_updates * k >= MIN_STEPS {
+            warnings.push(Warning::StaleChains { moved });
+        }
     }
     warnings
+}
+
+/// Hidden units that say nothing. Idle ones are judged in the second half of a training, dead and saturated ones after a
+/// tenth of it.
+fn of_units(metrics: &Metrics, settings: &CheckedSettings, n_rows: usize) -> Vec<Warning> {
+    let n_hidden = metrics.n_hidden;
+    let done = metrics.epoch as f64 / settings.epochs as f64;
+    let is_known = |n: Option<usize>, after: f64| n.filter(|&n| n > 0 && n_rows >= MIN_ROWS && done >= after);
+    let mut warnings = Vec::new();
+    if let Some(n_units) = is_known(metrics.n_saturated, UNITS_AFTER) {
+        let decay = (settings.l2 == 0.0).then_some(Advice::Decay);
+        let advice = [Some(Advice::SmallerRate), decay, Some(Advice::FewerUnits)];
+        let advice = advice.into_iter().flatten().collect();
+        warnings.push(Warning::Saturated { n_units, n_hidden, advice });
+    }
+    if let Some(n_units) = is_known(metrics.n_dead, UNITS_AFTER) {
+        let centre = (!settings.centred).then_some(Advice::Centre);
+        let advice = [Some(Advice::SmallerRate), centre, Some(Advice::FewerUnits)];
+        let advice = advice.into_iter().flatten().collect();
+        warnings.push(Warning::Dead { n_units, n_hidden, advice });
+    }
+    if let Some(n_units) = is_known(metrics.n_idle, IDLE_AFTER) {
+        warnings.push(Warning::Idle { n_units, n_hidden });
+    }
+    warnings
+}
+
+/// What happened to the tours of an epoch; `advice` is for tours that do not return.
+fn of_tours(tours: &TourInfo, n_updates: usize, starts: Starts, advice: Vec<Advice>) -> Vec<Warning> {
+    let mut warnings = Vec::new();
+    let (completion, n_skipped_updates) = (tours.completion(), tours.n_skipped_updates);
+    // A running tour that does not return still counts, as a persistent chain; one that is cut may not.
+    let is_few = tours.n_carried == 0 && tours.n_tried() >= MIN_TOURS && completion < MIN_COMPLETION;
+    let is_skipping =
+        n_skipped_updates >= MIN_SKIPPED && n_skipped_updates as f64 > MAX_SKIPPED * n_updates as f64;
+    if is_few || is_skipping {
+        warnings.push(Warning::FewToursReturn { completion, n_skipped_updates, advice });
+    }
+    if tours.min_ess < MIN_ESS && n_updates >= MIN_UPDATES && starts == Starts::Weighted {
+        warnings.push(Warning::LowEss { ess: tours.min_ess });
+    }
+    let rate = tours.acceptance();
+    if tours.n_proposed >= MIN_PROPOSALS && rate < MIN_ACCEPTANCE {
+        warnings.push(Warning::LowAcceptance { rate });
+    }
+    warnings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::settings::{EstimatorName, Settings};
+
+    fn settings(gradient: EstimatorName) -> CheckedSettings {
+        let settings = Settings { gradient: Some(gradient), epochs: Some(10.into()), ..Settings::default() };
+        settings.check(1000).unwrap()
+    }
+
+    fn kinds(warnings: &[Warning]) -> Vec<String> {
+        let kind = |w: &Warning| serde_json::to_value(w).unwrap()["warning"].as_str().unwrap().to_owned();
+        warnings.iter().map(kind).collect()
+    }
+
+    /// One proposal that is refused says nothing; a hundred do.
+    #[test]
+    fn acceptance_and_completion_take_evidence() {
+        let judged = |tours: TourInfo| {
+            let metrics = Metrics { epoch: 5, n_hidden: 9, tours: Some(tours), ..Default::default() };
+            kinds(&judge(&metrics, &settings(EstimatorName::Lvs), 1000, None))
+        };
+        let fine = TourInfo { min_ess: 1.0, n_completed: 500, ..Default::default() };
+        assert!(judged(fine.clone()).is_empty());
+        assert!(judged(TourInfo { n_proposed: 1, ..fine.clone() }).is_empty());
+        assert!(judged(TourInfo { n_proposed: 99, ..fine.clone() }).is_empty());
+        assert_eq!(judged(TourInfo { n_proposed: 100, n_accepted: 9, ..fine.clone() }), ["low-acceptance"]);
+        assert!(judged(TourInfo { n_proposed: 100, n_accepted: 10, ..fine.clone() }).is_empty());
+        let cut = |n_completed, n_truncated| TourInfo { n_completed, n_truncated, ..fine.clone() };
+        assert!(judged(cut(0, 99)).is_empty());
+        assert_eq!(judged(cut(4, 96)), ["few-tours-return"]);
+        assert!(judged(TourInfo { n_carried: 96, ..cut(4, 0) }).is_empty(), "running tours count");
+        assert!(judged(TourInfo { n_skipped_updates: 4, ..fine.clone() }).is_empty());
+        assert_eq!(judged(TourInfo { n_skipped_updates: 5, ..fine }), ["few-tours-return"]);
+    }
+
+    #[test]
+    fn units_are_judged_when_training_has_had_time() {
+        let judged = |epoch, n_rows| {
+            let (n_dead, n_saturated, n_idle) = (Some(1), Some(2), Some(3));
+            let metrics = Metrics { epoch, n_hidden: 9, n_dead, n_saturated, n_idle, ..Default::default() };
+            kinds(&judge(&metrics, &settings(EstimatorName::Pcd), n_rows, None))
+        };
+        assert!(judged(0, 1000).is_empty() && judged(10, 19).is_empty());
+        assert_eq!(judged(1, 1000), ["saturated", "dead"]);
+        assert_eq!(judged(5, 1000), ["saturated", "dead", "idle"]);
+    }
+
+    #[test]
+    fn chains_that_have_hardly_stepped_are_not_called_stale() {
+        let judged = |n_rows| {
+            let metrics = Metrics { epoch: 5, n_hidden: 40, chains_moved: Some(0.001), ..Default::default() };
+            kinds(&judge(&metrics, &settings(EstimatorName::Pcd), n_rows, None))
+        };
+        assert!(judged(10).is_empty());
+        assert_eq!(judged(100_000), ["stale-chains"]);
+    }
+
+    /// Nobody is told to use what they use already, and every message names settings as each front spells them.
+    #[test]
+    fn advice_is_about_what_can_be_changed() {
+        let text = |gradient, spelling| {
+            let warnings = judge(&Metrics::default(), &settings(gradient), 1000, Some(2.0));
+            warnings[0].in_words(spelling)
+        };
+        assert!(text(EstimatorName::Cd, Spelling::Flags).contains("--gradient pcd"));
+        for gradient in [EstimatorName::Pcd, EstimatorName::Lvs, EstimatorName::Exact] {
+            let text = text(gradient, Spelling::Keywords);
+            assert!(!text.contains("gradient=") && text.contains("learning_rate"), "{text}");
+            assert_eq!(text.contains("(k)"), gradient != EstimatorName::Exact, "{text}");
+        }
+    }
+
+    /// Warnings of files that have no advice are read, and say what happened.
+    #[test]
+    fn warnings_without_advice_are_read() {
+        let old = r#"{"warning":"dead","n_units":2,"n_hidden":9}"#;
+        let warning: Warning = serde_json::from_str(old).unwrap();
+        assert_eq!(warning.to_string(), "2 of 9 hidden units are off for every row that was looked at.");
+    }
 }

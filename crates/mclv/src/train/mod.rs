@@ -14,16 +14,19 @@ mod run;
 mod session;
 #[cfg(test)]
 mod tests;
+mod timetable;
 pub(crate) mod trainer;
 mod training;
+mod units;
 mod weights;
 
 pub use crate::settings::{Optimizer, Schedule};
+pub use best::BestModel;
 pub use checkpoint::Snapshot;
 pub use feed::Feed;
 pub use files::Checkpoints;
 pub use folder::{RunFolder, RunRecord, WarningHistory};
-pub use guard::Warning;
+pub use guard::{Advice, Warning};
 pub use listener::Listener;
 pub use monitor::Metrics;
 pub use run::{Run, RunInput};

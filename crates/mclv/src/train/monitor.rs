@@ -1,24 +1,41 @@
 //! Evaluate a model in training, within a budget that does not depend on the clock.
 
+use super::best::BestModel;
 use super::guard::Warning;
+use super::timetable::{N_CHAINS, SET_ROWS, Sizes, Timetable, Way};
+use super::units::Units;
 use super::weights;
 use crate::Result;
 use crate::data::Rows;
 use crate::gradient::TourInfo;
 use crate::model::Rbm;
 use crate::partition::{
-    Budget, Effort, Inputs, LogZ, MethodSettings, NOMINAL_STEP, Plan, base_bias, nominal_seconds, spread,
+    AisSettings, Declined, ExactSettings, LogZ, ais, base_bias, exact, mclv_from_tours, mean_interval,
+    nominal_seconds, spread,
 };
 use crate::progress::Progress;
-use crate::settings::{CheckedSettings, EstimatorSettings, EvalEvery};
+use crate::settings::CheckedSettings;
+use crate::tour::{StoppingSet, TourEngine, TourSettings};
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
-/// Share of the training time that evaluations may take.
-const SHARE: f64 = 0.05;
 /// Rows on which the training likelihood is watched; the final one is over all rows.
 const WATCHED_ROWS: usize = 5000;
 /// Rows on which pseudo-likelihood, reconstruction and unit statistics are computed.
 const PROBED_ROWS: usize = 500;
+/// Tours of a pilot, which decides whether an evaluation by tours is made, and by how many.
+const PILOT_TOURS: usize = 4_000;
+/// Pilot tours may take one part in this many of the steps.
+const PILOT_SHARE: u64 = 4;
+/// The standard error that tours aim at.
+const TARGET: f64 = 0.03;
+/// The tours that count may take this many times the steps that are expected of them.
+const MARGIN: f64 = 1.5;
+/// Seconds on a nominal machine that an enumeration of the last evaluation may take; else the steps of its tours, and the
+/// temperatures of its AIS.
+const LAST_SECONDS: f64 = 10.0;
+const LAST_STEPS: u64 = 4_000_000;
+const LAST_BETAS: usize = 10_000;
 
 /// What is known of a run after an epoch. Likelihoods are in nats per row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -36,9 +53,14 @@ pub struct Metrics {
     /// `log Z`, if the epoch was evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_z: Option<LogZ>,
-    /// Mean log-likelihood of training rows (5,000 of them until the end), by their weights if they have some.
+    /// Mean log-likelihood of training rows, by their weights if they have some: of at most 5,000 rows while training
+    /// goes on, and of all rows in the last evaluation. Compare epochs by [`Metrics::curve_log_likelihood`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_log_likelihood: Option<f64>,
+    /// In the last evaluation, if there are more than 5,000 training rows: the mean log-likelihood of the rows that all
+    /// evaluations before it were made on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watched_log_likelihood: Option<f64>,
     /// Mean log-likelihood of the validation rows, by their weights if they have some.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_log_likelihood: Option<f64>,
@@ -54,17 +76,36 @@ pub struct Metrics {
     /// Hidden units that are off for every one of 500 rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_dead: Option<usize>,
+    /// Other hidden units that do next to nothing: see [`Warning::Idle`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_idle: Option<usize>,
     /// Share of hidden bits of persistent chains that changed over the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chains_moved: Option<f64>,
     /// What happened to tours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tours: Option<TourInfo>,
+    /// The best model of the run; only in the last evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best: Option<BestModel>,
     /// What the guards said.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
     /// Seconds of training and evaluation so far.
     pub seconds: f64,
+}
+
+impl Metrics {
+    /// The log-likelihood of training rows that can be compared with other epochs of the run: it is over the same rows
+    /// in all of them.
+    pub fn curve_log_likelihood(&self) -> Option<f64> {
+        self.watched_log_likelihood.or(self.train_log_likelihood)
+    }
+
+    /// The log-likelihood that chooses the best model: of validation rows, else of training rows.
+    pub fn judged_log_likelihood(&self) -> Option<f64> {
+        self.validation_log_likelihood.or(self.curve_log_likelihood())
+    }
 }
 
 /// Rows, and how much each counts if not all the same.
@@ -78,131 +119,246 @@ pub(super) struct Weighted<'a> {
 pub(super) struct Monitor {
     watched: Rows,
     watched_weights: Option<Vec<f32>>,
+    /// Whether the watched rows are not all of the training rows.
+    is_partial: bool,
     probed: Rows,
     base: Vec<f32>,
-    /// What `log Z` may cost in an evaluation.
-    budget: Budget,
-    /// Epochs between two evaluations; `None`: never.
-    every: Option<usize>,
+    timetable: Timetable,
+}
+
+/// The random numbers of an evaluation.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Occasion {
+    /// Of the curve, after this epoch.
+    Epoch(usize),
+    /// Of the last evaluation.
+    Last,
+    /// Of the last evaluation, for the model of this epoch.
+    Candidate(usize),
+    /// Of a candidate that was found to be the best: what chose it must not report on it.
+    Winner(usize),
+}
+
+impl Occasion {
+    /// A seed for each occasion of a run.
+    fn seed(self, run: u64) -> u64 {
+        match self {
+            Self::Epoch(epoch) => run ^ epoch as u64,
+            Self::Last => run ^ 1 << 40,
+            Self::Candidate(epoch) => run ^ 2 << 40 ^ epoch as u64,
+            Self::Winner(epoch) => run ^ 3 << 40 ^ epoch as u64,
+        }
+    }
 }
 
 impl Monitor {
-    pub(super) fn new(settings: &CheckedSettings, train: Weighted<'_>) -> Self {
+    pub(super) fn new(settings: &CheckedSettings, train: Weighted<'_>, n_validation: usize) -> Self {
         let Weighted { rows: train, weights } = train;
-        let (n_visible, n_hidden) = (train.n_columns(), settings.n_hidden);
-        let k = match &settings.gradient {
-            EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => *k,
-            EstimatorSettings::Lvs(lvs) => 2 * lvs.k.limit().min(10) as usize,
-            EstimatorSettings::Exact => 1000,
-        };
-        let epoch_seconds = train.n_rows() as f64 * n_visible as f64 * NOMINAL_STEP * k as f64;
-        let epochs_for = |seconds: f64| (seconds / (SHARE * epoch_seconds)).ceil().max(1.0) as usize;
-        // Enumerate if that can be afforded twenty times or more in the whole training.
-        let exact_every = epochs_for(nominal_seconds(n_visible, n_hidden));
-        let is_exact = exact_every <= (settings.epochs / 20).max(1);
-        let budget = Budget { seconds: if is_exact { f64::INFINITY } else { 0.0 }, ..Budget::EVALUATION };
-        let every = match settings.eval_every {
-            EvalEvery::Epochs(n) => Some(n),
-            EvalEvery::Never => None,
-            EvalEvery::Auto => {
-                Some(epochs_for(budget.nominal_seconds(n_visible, n_hidden)).max(settings.epochs / 100))
-            }
-        };
         let watched = spread(train.n_rows(), WATCHED_ROWS);
+        let probed = spread(train.n_rows(), PROBED_ROWS);
+        let sizes = Sizes {
+            n_visible: train.n_columns(),
+            n_rows: train.n_rows(),
+            n_watched: watched.len() + n_validation,
+            n_probed: probed.len(),
+        };
         Self {
+            is_partial: watched.len() < train.n_rows(),
             watched: train.select(&watched),
             watched_weights: weights
                 .map(|weights| watched.iter().map(|&r| weights[r]).collect::<Vec<f32>>())
                 .filter(|weights| weights.iter().any(|&w| w > 0.0)),
-            probed: train.select(&spread(train.n_rows(), PROBED_ROWS)),
+            probed: train.select(&probed),
             base: base_bias(&train.column_means(), train.n_rows()),
-            budget,
-            every,
+            timetable: Timetable::new(settings, sizes),
         }
     }
 
-    /// Whether to evaluate after `epoch` of `epochs`.
-    pub(super) fn is_due(&self, epoch: usize, epochs: usize) -> bool {
-        self.every.is_some_and(|every| epoch == epochs || epoch.is_multiple_of(every))
+    /// Whether to evaluate after `epoch`.
+    pub(super) fn is_due(&self, epoch: usize) -> bool {
+        self.timetable.is_due(epoch)
     }
 
-    /// Fill in what an evaluation measures.
+    /// Fills in what is known without `log Z`: pseudo-likelihood, reconstruction, and what hidden units do.
+    pub(super) fn probe(&self, rbm: &Rbm, metrics: &mut Metrics) -> Result<()> {
+        let pseudo = rbm.pseudo_log_likelihood(&self.probed)?;
+        metrics.pseudo_log_likelihood = Some(pseudo.iter().sum::<f64>() / pseudo.len() as f64);
+        metrics.reconstruction_error = Some(rbm.reconstruction_error(&self.probed)?);
+        let units = Units::count(rbm, &self.probed)?;
+        metrics.n_saturated = Some(units.n_saturated);
+        metrics.n_dead = Some(units.n_dead);
+        metrics.n_idle = Some(units.n_idle);
+        Ok(())
+    }
+
+    /// Fills in a value of the curve: likelihoods of the watched rows and of validation rows. There are none if pilot
+    /// tours say that the budget of an evaluation does not allow an honest value.
     pub(super) fn evaluate(
         &self,
         rbm: &Rbm,
-        train: Weighted<'_>,
         validation: Option<Weighted<'_>>,
-        last: bool,
         seed: u64,
         metrics: &mut Metrics,
         progress: &dyn Progress,
     ) -> Result<()> {
-        let log_z = self.log_z(rbm, train.rows, last, seed ^ metrics.epoch as u64, progress)?;
-        let watched = Weighted { rows: &self.watched, weights: self.watched_weights.as_deref() };
-        let mean = |part: Weighted<'_>| -> Result<f64> {
-            Ok(weights::mean(&rbm.log_likelihoods(part.rows, &log_z)?, part.weights))
+        let seed = Occasion::Epoch(metrics.epoch).seed(seed);
+        let Some(log_z) = self.log_z(self.timetable.way, rbm, &self.watched, seed, progress)? else {
+            return Ok(());
         };
-        metrics.train_log_likelihood = Some(mean(if last { train } else { watched })?);
-        metrics.validation_log_likelihood = validation.map(mean).transpose()?;
-        let pseudo = rbm.pseudo_log_likelihood(&self.probed)?;
-        metrics.pseudo_log_likelihood = Some(pseudo.iter().sum::<f64>() / pseudo.len() as f64);
-        metrics.reconstruction_error = Some(rbm.reconstruction_error(&self.probed)?);
-        let means = rbm.mean_h_from_v(&self.probed)?;
-        let all = |on: bool| {
-            (0..rbm.n_hidden())
-                .filter(|&j| {
-                    (0..means.n_rows())
-                        .all(|r| (means.row(r)[j] > 0.99) == on && (means.row(r)[j] < 0.01) != on)
-                })
-                .count()
-        };
-        metrics.n_saturated = Some(all(true));
-        metrics.n_dead = Some(all(false));
+        metrics.train_log_likelihood = Some(mean_log_likelihood(rbm, self.watched(), &log_z)?);
+        metrics.validation_log_likelihood =
+            validation.map(|rows| mean_log_likelihood(rbm, rows, &log_z)).transpose()?;
         metrics.log_z = Some(log_z);
         Ok(())
     }
 
-    /// `log Z` by the best method that the budget allows; the last evaluation has a larger one.
-    fn log_z(&self, rbm: &Rbm, train: &Rows, last: bool, seed: u64, progress: &dyn Progress) -> Result<LogZ> {
-        let (rows, budget) = if last {
-            let seconds = self.budget.seconds.max(Budget::LAST_EVALUATION.seconds);
-            (train, Budget { seconds, ..Budget::LAST_EVALUATION })
-        } else {
-            (&self.watched, self.budget)
-        };
-        let settings = MethodSettings {
-            effort: Effort::Affordable,
-            samples_per_row: Some(1),
-            budget,
-            seed,
-            ..Default::default()
-        };
-        let inputs = Inputs { rows: Some(rows), base_bias: Some(&self.base), stopping_set: None };
-        Plan::new(rbm, None, &settings).run(&inputs, progress)
+    /// Fills in the likelihoods of a last model by `log_z`: of all training rows, of the watched ones, and of validation
+    /// rows.
+    pub(super) fn fill_in_last(
+        &self,
+        rbm: &Rbm,
+        train: Weighted<'_>,
+        validation: Option<Weighted<'_>>,
+        log_z: LogZ,
+        metrics: &mut Metrics,
+    ) -> Result<()> {
+        metrics.train_log_likelihood = Some(mean_log_likelihood(rbm, train, &log_z)?);
+        metrics.watched_log_likelihood =
+            self.is_partial.then(|| mean_log_likelihood(rbm, self.watched(), &log_z)).transpose()?;
+        metrics.validation_log_likelihood =
+            validation.map(|rows| mean_log_likelihood(rbm, rows, &log_z)).transpose()?;
+        metrics.log_z = Some(log_z);
+        Ok(())
     }
+
+    /// The way of the last evaluation: exact if that takes ten seconds at most, else that of the curve with more steps
+    /// or temperatures.
+    pub(super) fn last_way(&self, rbm: &Rbm) -> Way {
+        let seconds = nominal_seconds(rbm.n_visible(), rbm.n_hidden());
+        match self.timetable.way {
+            _ if seconds <= LAST_SECONDS => Way::Exact,
+            Way::Tours { .. } => Way::Tours { max_steps: LAST_STEPS },
+            Way::Ais { .. } => LAST_RESORT,
+            Way::Exact => Way::Exact,
+        }
+    }
+
+    /// `log Z` of a model by the way of the last evaluation, from all training rows.
+    pub(super) fn last_log_z(
+        &self,
+        way: Way,
+        rbm: &Rbm,
+        train: &Rows,
+        (occasion, seed): (Occasion, u64),
+        progress: &dyn Progress,
+    ) -> Result<Option<LogZ>> {
+        self.log_z(way, rbm, train, occasion.seed(seed), progress)
+    }
+
+    fn watched(&self) -> Weighted<'_> {
+        Weighted { rows: &self.watched, weights: self.watched_weights.as_deref() }
+    }
+
+    fn log_z(
+        &self,
+        way: Way,
+        rbm: &Rbm,
+        rows: &Rows,
+        seed: u64,
+        progress: &dyn Progress,
+    ) -> Result<Option<LogZ>> {
+        match way {
+            Way::Exact => exact(rbm, &ExactSettings { time_limit: f64::INFINITY }, progress).map(Some),
+            Way::Tours { max_steps } => by_tours(rbm, rows, max_steps, seed, progress),
+            Way::Ais { n_betas } => {
+                let base_bias = Some(self.base.clone());
+                let settings =
+                    AisSettings { n_chains: N_CHAINS, n_betas, base_bias, seed, ..Default::default() };
+                Ok(Some(without_unsound_error(ais(rbm, &settings, progress)?)))
+            }
+        }
+    }
+}
+
+/// AIS of the last evaluation.
+pub(super) const LAST_RESORT: Way = Way::Ais { n_betas: LAST_BETAS };
+
+/// The mean log-likelihood of rows, by their weights if they have some.
+pub(super) fn mean_log_likelihood(rbm: &Rbm, part: Weighted<'_>, log_z: &LogZ) -> Result<f64> {
+    Ok(weights::mean(&rbm.log_likelihoods(part.rows, log_z)?, part.weights))
+}
+
+/// `log Z` by tours to states of the rows, with a standard error of about 0.03. `None` if pilot tours do not all return, do
+/// not show the tail of their lengths, or forecast more steps than there are.
+///
+/// Only pilot tours decide whether the estimate is made. The tours that count have no say in it, because estimates that
+/// are kept only if they look good are biased.
+fn by_tours(
+    rbm: &Rbm,
+    rows: &Rows,
+    max_steps: u64,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Option<LogZ>> {
+    let some = spread(rows.n_rows(), SET_ROWS);
+    let set = StoppingSet::draw(rbm, rows, &some, 1, seed, 0)?;
+    let engine = TourEngine::with_set(rbm, Cow::Owned(set))?;
+    let limit = max_steps / PILOT_SHARE;
+    let pilot = TourSettings {
+        n_tours: PILOT_TOURS.min(limit as usize),
+        max_steps: Some(limit),
+        seed,
+        occasion: 1,
+        ..Default::default()
+    };
+    let pilot = engine.run(&pilot, progress)?;
+    let is_seen = matches!(mean_interval(&pilot.lengths()), Ok(_) | Err(Declined::NoVariation));
+    if pilot.n_complete() < pilot.n_tours() || !is_seen {
+        return Ok(None);
+    }
+    let length = pilot.mean_length();
+    let n_tours = (length.std_err / length.value / TARGET).powi(2) * pilot.n_tours() as f64;
+    let n_tours = n_tours.max(PILOT_TOURS as f64);
+    if MARGIN * n_tours * length.value > (max_steps - pilot.n_steps()) as f64 {
+        return Ok(None);
+    }
+    let counted = TourSettings {
+        n_tours: n_tours as usize,
+        max_steps: Some(max_steps - pilot.n_steps()),
+        seed,
+        ..Default::default()
+    };
+    let mut log_z = mclv_from_tours(&engine.run(&counted, progress)?)?;
+    log_z.n_states += pilot.n_steps() as f64;
+    Ok(Some(without_unsound_error(log_z)))
+}
+
+/// The same without its standard error if the method declines to give an interval: an error bar that rests on a few tours
+/// or chains is too small.
+fn without_unsound_error(log_z: LogZ) -> LogZ {
+    LogZ { std_err: log_z.std_err.filter(|_| log_z.interval.is_some()), ..log_z }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::bits::BitRows;
-    use crate::partition::{Guarantee, Method, Note};
+    use crate::partition::{Guarantee, Method};
     use crate::progress::Silent;
     use crate::rng::{Purpose, stream};
     use crate::settings::Settings;
 
     const N_VISIBLE: usize = 60;
-    const N_HIDDEN: usize = 50;
 
-    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a visible unit with its hidden
-    /// unit each. Hidden units are mostly off if `bias` is low, and then tours return.
-    fn model(bias: f32) -> (Rbm, f64) {
-        let mut w = vec![0.0; N_VISIBLE * N_HIDDEN];
-        (0..N_HIDDEN).for_each(|j| w[j * N_HIDDEN + j] = 1.0);
-        let rbm = Rbm::new(N_VISIBLE, N_HIDDEN, &w, &[-1.0; N_VISIBLE], &[bias; N_HIDDEN]).unwrap();
+    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a visible unit with its
+    /// hidden unit each. Hidden units are mostly off if `bias` is low, and then tours return.
+    fn model(n_hidden: usize, bias: f32) -> (Rbm, f64) {
+        let mut w = vec![0.0; N_VISIBLE * n_hidden];
+        (0..n_hidden).for_each(|j| w[j * n_hidden + j] = 1.0);
+        let rbm = Rbm::new(N_VISIBLE, n_hidden, &w, &[-1.0; N_VISIBLE], &vec![bias; n_hidden]).unwrap();
         let (b, a) = (-1.0, f64::from(bias));
         let pair = (1.0 + f64::exp(b) + f64::exp(a) + f64::exp(a + b + 1.0)).ln();
-        (rbm, N_HIDDEN as f64 * pair + (N_VISIBLE - N_HIDDEN) as f64 * f64::exp(b).ln_1p())
+        (rbm, n_hidden as f64 * pair + (N_VISIBLE - n_hidden) as f64 * f64::exp(b).ln_1p())
     }
 
     fn rows() -> Rows {
@@ -210,39 +366,76 @@ mod tests {
         Rows::Bits(BitRows::from_words(N_VISIBLE, (0..300).map(|_| u64::from(rng.next_u32()) << 8).collect()))
     }
 
-    fn evaluate(rbm: &Rbm, last: bool, n_threads: usize) -> Metrics {
+    /// An evaluation of the curve; the same for any number of threads.
+    fn evaluate(rbm: &Rbm) -> Metrics {
         let rows = rows();
         let train = Weighted { rows: &rows, weights: None };
-        let settings = Settings { n_hidden: Some(N_HIDDEN), epochs: Some(3.into()), ..Default::default() };
+        let n_hidden = Some(rbm.n_hidden());
+        let settings = Settings { n_hidden, epochs: Some(3.into()), ..Default::default() };
         let settings = settings.check(rows.n_rows()).unwrap();
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
-        let mut metrics = Metrics { epoch: 2, ..Default::default() };
-        pool.install(|| {
-            Monitor::new(&settings, train)
-                .evaluate(rbm, train, None, last, 9, &mut metrics, &Silent)
-                .unwrap();
-        });
-        metrics.log_z.as_mut().unwrap().seconds = 0.0;
-        metrics
+        let with = |n_threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().unwrap();
+            let mut metrics = Metrics { epoch: 2, ..Default::default() };
+            pool.install(|| {
+                let monitor = Monitor::new(&settings, train, 0);
+                monitor.probe(rbm, &mut metrics).unwrap();
+                monitor.evaluate(rbm, None, 9, &mut metrics, &Silent).unwrap();
+            });
+            if let Some(log_z) = &mut metrics.log_z {
+                log_z.seconds = 0.0;
+            }
+            metrics
+        };
+        let one = with(1);
+        assert!(one == with(2) && one == with(5));
+        assert!(one.pseudo_log_likelihood.is_some() && one.n_idle.is_some());
+        one
     }
 
-    /// The method, its guarantee, and that the value is within six standard errors, each time for any number of threads.
+    /// By tours where pilot tours return, and then within six standard errors; else there is no likelihood, and no other
+    /// method takes their place.
     #[test]
-    fn large_models_are_watched_by_tours_or_else_by_ais() {
-        for (bias, method) in [(-8.0, Method::Mclv), (0.0, Method::Ais)] {
-            let (rbm, exact) = model(bias);
-            for last in [false, true] {
-                let one = evaluate(&rbm, last, 1);
-                assert!(one == evaluate(&rbm, last, 2) && one == evaluate(&rbm, last, 5), "{method}, {last}");
-                let log_z = one.log_z.unwrap();
-                assert_eq!((log_z.method, log_z.guarantee), (method, Guarantee::UnbiasedZ));
-                assert!(
-                    (log_z.value - exact).abs() < 6.0 * log_z.std_err.unwrap(),
-                    "{log_z:?}, exact {exact}"
-                );
-                let told = matches!(log_z.notes.first(), Some(Note::ToursDoNotReturn { .. }));
-                assert_eq!(told, method == Method::Ais, "{:?}", log_z.notes);
-            }
-        }
+    fn models_of_middle_size_are_watched_by_tours_or_have_no_likelihood() {
+        let (rbm, exact) = model(38, -5.0);
+        let log_z = evaluate(&rbm).log_z.unwrap();
+        assert_eq!((log_z.method, log_z.guarantee), (Method::Mclv, Guarantee::UnbiasedZ));
+        let std_err = log_z.std_err.unwrap();
+        assert!(std_err <= 0.05 && (log_z.value - exact).abs() < 6.0 * std_err, "{log_z:?}, exact {exact}");
+        let hopeless = evaluate(&model(38, 0.0).0);
+        assert_eq!((hopeless.log_z, hopeless.train_log_likelihood), (None, None));
+    }
+
+    /// By AIS: the standard error is known only where AIS gives an interval.
+    #[test]
+    fn large_models_are_watched_by_ais() {
+        let (rbm, exact) = model(50, 0.0);
+        let log_z = evaluate(&rbm).log_z.unwrap();
+        assert_eq!(log_z.method, Method::Ais);
+        assert_eq!(log_z.std_err.is_some(), log_z.interval.is_some());
+        assert!((log_z.value - exact).abs() < 0.2, "{log_z:?}, exact {exact}");
+    }
+
+    /// The last model is evaluated on all rows and on those of the curve, if these are not the same.
+    #[test]
+    fn the_curve_compares_like_with_like() {
+        let rbm = Rbm::new(3, 2, &[0.5, -1.0, 1.0, 0.5, 0.0, 2.0], &[0.1, -0.2, 0.3], &[0.0, -0.5]).unwrap();
+        let evaluate = |n: usize| {
+            let rows =
+                Rows::Bits(BitRows::from_words(3, (0..n as u64).map(|r| (r * r + r / 7) % 8).collect()));
+            let train = Weighted { rows: &rows, weights: None };
+            let settings = Settings { n_hidden: Some(2), ..Default::default() }.check(n).unwrap();
+            let monitor = Monitor::new(&settings, train, 0);
+            let (mut before, mut last) = (Metrics::default(), Metrics::default());
+            monitor.evaluate(&rbm, None, 1, &mut before, &Silent).unwrap();
+            let log_z = before.log_z.clone().unwrap();
+            monitor.fill_in_last(&rbm, train, None, log_z.clone(), &mut last).unwrap();
+            let all = mean_log_likelihood(&rbm, train, &log_z).unwrap();
+            assert_eq!(last.train_log_likelihood, Some(all));
+            assert_eq!(last.curve_log_likelihood(), before.curve_log_likelihood());
+            last
+        };
+        let (small, large) = (evaluate(WATCHED_ROWS), evaluate(2 * WATCHED_ROWS + 77));
+        assert_eq!(small.watched_log_likelihood, None);
+        assert_ne!(large.watched_log_likelihood, large.train_log_likelihood);
     }
 }

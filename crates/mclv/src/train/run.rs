@@ -85,8 +85,8 @@ impl Description {
         self
     }
 
-    /// A model with its provenance; `best` is the epoch of the best evaluation and its likelihood.
-    pub(super) fn model_file(&self, rbm: Rbm, metrics: &Metrics, best: Option<(usize, f64)>) -> ModelFile {
+    /// A model with its provenance; `best_epoch` is the epoch of the best model.
+    pub(super) fn model_file(&self, rbm: Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> ModelFile {
         let Self { input, data, weights_sha256 } = self;
         let mut settings =
             serde_json::json!({ "command": "train", "data": input.data, "train": input.train });
@@ -99,7 +99,7 @@ impl Description {
                 "value": z.value, "std_err": z.std_err, "method": z.method, "guarantee": z.guarantee })),
             "train_log_likelihood": metrics.train_log_likelihood,
             "validation_log_likelihood": metrics.validation_log_likelihood,
-            "best_epoch": best.map(|best| best.0),
+            "best_epoch": best_epoch,
         });
         let provenance = Provenance {
             settings,
@@ -123,7 +123,7 @@ impl Description {
 /// let train = Settings { n_hidden: Some(4), epochs: Some(2.into()), ..Settings::default() };
 /// let run = Run::load(RunInput { data, train, weights: None }, &Silent)?;
 /// let trained = run.training().fit(run.rows())?;
-/// assert_eq!(trained.history.len(), 2);
+/// assert_eq!(trained.history.last().map(|m| m.epoch), Some(2));
 /// # Ok::<(), mclv::Error>(())
 /// ```
 pub struct Run {

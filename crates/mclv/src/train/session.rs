@@ -1,9 +1,9 @@
 //! Go through training epoch by epoch: the one loop, for rows in memory and for runs in folders.
 
-use super::best::{Best, Judgement};
+use super::best::{self, Best, BestModel, Judgement, Look};
 use super::files::RunFiles;
 use super::guard::{self, Warning};
-use super::monitor::{Metrics, Monitor, Weighted};
+use super::monitor::{LAST_RESORT, Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
 use super::trainer::{Trainer, are_sane};
 use super::{Listener, Outcome, Trained};
 use crate::data::{self, Binarize, Rows};
@@ -100,9 +100,14 @@ impl<'a> Session<'a> {
             return Ok(Some(outcome));
         }
         let (mut listener, mut silent) = (self.listener.take(), Silent);
-        let made = match &mut listener {
-            Some(listener) => self.make_epoch(*listener),
-            None => self.make_epoch(&mut silent),
+        let heard: &mut dyn Listener = match &mut listener {
+            Some(listener) => *listener,
+            None => &mut silent,
+        };
+        let made = match self.look_at_the_beginning(heard) {
+            Ok(()) => self.make_epoch(heard),
+            Err(Error::Cancelled) => self.interrupted(),
+            Err(error) => Err(error),
         };
         self.listener = listener;
         match made? {
@@ -142,12 +147,25 @@ impl<'a> Session<'a> {
             return Ok(None);
         }
         let metrics = self.history.last().cloned().unwrap_or_default();
-        let seconds = self.seconds();
+        let (best, seconds) = (metrics.best.clone(), self.seconds());
         if let Some(files) = &mut self.files {
-            files.save_model(self.trainer.rbm(), &metrics, &self.best)?;
+            files.save_model(self.trainer.rbm(), &metrics, best.as_ref().map(|best| best.epoch))?;
             files.save_checkpoint(&self.trainer.state(), &self.best, seconds)?;
         }
-        Ok(Some(Outcome::Finished { metrics: Box::new(metrics), best: self.best.get(), early }))
+        Ok(Some(Outcome::Finished { metrics: Box::new(metrics), best, early }))
+    }
+
+    /// Evaluates the initial model, if that is due and has not been done.
+    fn look_at_the_beginning(&mut self, listener: &mut dyn Listener) -> Result<()> {
+        let is_new = self.history.is_empty() && self.trainer.has_made_nothing();
+        if !is_new || !self.monitor.as_ref().is_some_and(|monitor| monitor.is_due(0)) {
+            return Ok(());
+        }
+        let mut metrics = describe(self.trainer.rbm(), self.trainer.learning_rate());
+        let mut best = self.best.clone();
+        let judgement = self.evaluate(&mut metrics, &mut best, &Quiet(&*listener))?;
+        self.best = best;
+        self.record(metrics, judgement.is_best, listener)
     }
 
     fn make_epoch(&mut self, listener: &mut dyn Listener) -> Result<Option<Outcome>> {
@@ -165,8 +183,16 @@ impl<'a> Session<'a> {
             self.trainer.restore(good)?;
             return self.diverged(epoch, learning_rate, listener);
         }
-        let mut metrics = describe(&mut self.trainer, learning_rate);
-        let judgement = match self.evaluate(&mut metrics, &Quiet(&*listener)) {
+        let EstimatorInfo { chains_moved, tours } = self.trainer.take_info();
+        let mut metrics = Metrics {
+            epoch: self.trainer.epochs_done(),
+            gradient_norm: self.trainer.gradient_norm(),
+            chains_moved,
+            tours,
+            ..describe(self.trainer.rbm(), learning_rate)
+        };
+        let mut best = self.best.clone();
+        let judgement = match self.evaluate(&mut metrics, &mut best, &Quiet(&*listener)) {
             Err(Error::Cancelled) => {
                 // The epoch and its evaluation are made again together.
                 self.trainer.restore(good)?;
@@ -174,43 +200,136 @@ impl<'a> Session<'a> {
             }
             other => other?,
         };
-        if judgement.is_best {
+        self.best = best;
+        metrics.warnings = guard::judge(&metrics, &self.settings, self.train.rows.n_rows(), judgement.fallen);
+        let epoch = metrics.epoch;
+        self.record(metrics, judgement.is_best, listener)?;
+        if let Some(files) = &mut self.files
+            && files.is_checkpoint_due(epoch)
+        {
+            let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
+            files.save_checkpoint(&self.trainer.state(), &self.best, seconds)?;
+        }
+        Ok(None)
+    }
+
+    /// Keeps what is known of an epoch, and tells the listener.
+    fn record(&mut self, mut metrics: Metrics, is_best: bool, listener: &mut dyn Listener) -> Result<()> {
+        // At the end the best model has been found out; until then it is the one with the best value of the curve.
+        let is_best = metrics.best.as_ref().map_or(is_best, |best| best.epoch == metrics.epoch);
+        if is_best {
             self.best_model = Some(self.trainer.rbm().clone());
             if let Some(files) = &mut self.files {
-                files.save_best(self.trainer.rbm(), &metrics, &self.best)?;
+                files.save_best(self.trainer.rbm(), &metrics, Some(metrics.epoch))?;
             }
+        } else if let (Some(files), Some(best)) = (&mut self.files, &metrics.best)
+            && let Some(rbm) = &self.best_model
+        {
+            let judged = |m: &Metrics| m.epoch == best.epoch;
+            let then = self.history.iter().find(|m| judged(m)).cloned().unwrap_or_default();
+            let validation = then.validation_log_likelihood.map(|_| best.log_likelihood);
+            let train = if validation.is_some() { None } else { Some(best.log_likelihood) };
+            let then = Metrics {
+                epoch: best.epoch,
+                log_z: Some(best.log_z.clone()),
+                train_log_likelihood: train,
+                validation_log_likelihood: validation,
+                ..then
+            };
+            files.save_best(rbm, &then, Some(best.epoch))?;
         }
         metrics.seconds = self.seconds();
-        metrics.warnings = guard::judge(&metrics, metrics.tours.as_ref(), judgement.fallen);
         if let Some(files) = &mut self.files {
             files.append(&metrics)?;
         }
         listener.epoch(&metrics);
         metrics.warnings.iter().for_each(|warning| listener.warning(warning));
-        if metrics.train_log_likelihood.is_some() {
+        if metrics.pseudo_log_likelihood.is_some() {
             listener.evaluated(&metrics, self.trainer.rbm(), self.trainer.chains().as_ref());
         }
-        if let Some(files) = &mut self.files
-            && files.is_checkpoint_due(metrics.epoch)
-        {
-            let seconds = self.seconds_before + self.begun.elapsed().as_secs_f64();
-            files.save_checkpoint(&self.trainer.state(), &self.best, seconds)?;
-        }
         self.history.push(metrics);
-        Ok(None)
+        Ok(())
     }
 
-    /// Measures the model if an evaluation is due.
-    fn evaluate(&mut self, metrics: &mut Metrics, progress: &dyn Progress) -> Result<Judgement> {
-        let (epoch, epochs) = (self.trainer.epochs_done(), self.settings.epochs);
-        let Some(monitor) = self.monitor.as_ref().filter(|monitor| monitor.is_due(epoch, epochs)) else {
+    /// Measures the model if an evaluation is due; at the end of training, the best model too.
+    fn evaluate(
+        &mut self,
+        metrics: &mut Metrics,
+        best: &mut Best,
+        progress: &dyn Progress,
+    ) -> Result<Judgement> {
+        let Some(monitor) = &self.monitor else { return Ok(Judgement::default()) };
+        let is_last = self.trainer.is_finished();
+        if !is_last && !monitor.is_due(metrics.epoch) {
             return Ok(Judgement::default());
-        };
+        }
+        let rbm = self.trainer.rbm();
+        monitor.probe(rbm, metrics)?;
+        if is_last {
+            self.evaluate_last(monitor, metrics, progress)?;
+        } else {
+            let validation = self.validation.as_ref().map(Part::weighted);
+            monitor.evaluate(rbm, validation, self.settings.seed, metrics, progress)?;
+        }
+        let judgement = best.judge(metrics);
+        if is_last {
+            self.find_best(best, metrics, progress)?;
+        } else if best.is_out_of_patience(self.settings.patience) {
+            let monitor = self.monitor.as_ref().expect("it has evaluated");
+            self.evaluate_last(monitor, metrics, progress)?;
+            self.find_best(best, metrics, progress)?;
+        }
+        Ok(judgement)
+    }
+
+    /// Evaluates the last model by the method of the last evaluation, on all rows.
+    fn evaluate_last(&self, monitor: &Monitor, metrics: &mut Metrics, progress: &dyn Progress) -> Result<()> {
         let (train, validation) = (self.train.weighted(), self.validation.as_ref().map(Part::weighted));
-        let last = epoch == epochs;
-        let (rbm, seed) = (self.trainer.rbm(), self.settings.seed);
-        monitor.evaluate(rbm, train, validation, last, seed, metrics, progress)?;
-        Ok(self.best.judge(metrics))
+        let (rbm, fresh) = (self.trainer.rbm(), (Occasion::Last, self.settings.seed));
+        let by = |way| monitor.last_log_z(way, rbm, train.rows, fresh, progress);
+        let log_z = match metrics.log_z.take().filter(|z| z.is_exact()) {
+            Some(exact) => Some(exact),
+            None => by(monitor.last_way(rbm))?,
+        };
+        let log_z = match log_z {
+            Some(log_z) => log_z,
+            None => by(LAST_RESORT)?.expect("AIS gives a value"),
+        };
+        monitor.fill_in_last(rbm, train, validation, log_z, metrics)
+    }
+
+    /// Says in `metrics`, which are those of the last model, which model is the best.
+    fn find_best(&mut self, best: &Best, metrics: &mut Metrics, progress: &dyn Progress) -> Result<()> {
+        let judged = metrics.validation_log_likelihood.or(metrics.train_log_likelihood);
+        let (Some(log_likelihood), Some(log_z)) = (judged, metrics.log_z.clone()) else { return Ok(()) };
+        let last = BestModel { epoch: metrics.epoch, log_likelihood, log_z };
+        let candidate = best.get().map(|(epoch, _)| epoch).filter(|&epoch| epoch != last.epoch);
+        if let Some(epoch) = candidate
+            && self.best_model.is_none()
+        {
+            // The best evaluation was in an earlier sitting.
+            self.best_model = self.files.as_ref().and_then(|files| files.read_best(epoch));
+        }
+        let (Some(epoch), Some(rbm), Some(monitor)) = (candidate, &self.best_model, &self.monitor) else {
+            metrics.best = Some(last);
+            return Ok(());
+        };
+        let train = self.train.weighted();
+        let judging = self.validation.as_ref().map_or(train, Part::weighted);
+        let way = monitor.last_way(rbm);
+        metrics.best = Some(best::better(last, |look| {
+            let occasion = match look {
+                Look::Choose => Occasion::Candidate(epoch),
+                Look::Report => Occasion::Winner(epoch),
+            };
+            let fresh = (occasion, self.settings.seed);
+            let Some(log_z) = monitor.last_log_z(way, rbm, train.rows, fresh, progress)? else {
+                return Ok(None);
+            };
+            let log_likelihood = mean_log_likelihood(rbm, judging, &log_z)?;
+            Ok(Some(BestModel { epoch, log_likelihood, log_z }))
+        })?);
+        Ok(())
     }
 
     fn interrupted(&mut self) -> Result<Option<Outcome>> {
@@ -233,7 +352,7 @@ impl<'a> Session<'a> {
         listener.warning(&warning);
         if let Some(files) = &mut self.files {
             let metrics = Metrics { epoch: self.trainer.epochs_done(), ..Metrics::default() };
-            files.save_model(self.trainer.rbm(), &metrics, &self.best)?;
+            files.save_model(self.trainer.rbm(), &metrics, None)?;
         }
         Ok(Some(Outcome::Diverged(warning)))
     }
@@ -243,19 +362,14 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What the updates of an epoch have left to say.
-fn describe(trainer: &mut Trainer, learning_rate: f64) -> Metrics {
-    let weights = trainer.rbm().weights();
+/// What a model shows without data.
+fn describe(rbm: &Rbm, learning_rate: f64) -> Metrics {
+    let weights = rbm.weights();
     let squares: f64 = weights.iter().map(|&w| f64::from(w).powi(2)).sum();
-    let EstimatorInfo { chains_moved, tours } = trainer.take_info();
     Metrics {
-        epoch: trainer.epochs_done(),
-        n_hidden: trainer.rbm().n_hidden(),
+        n_hidden: rbm.n_hidden(),
         learning_rate,
-        gradient_norm: trainer.gradient_norm(),
         weight_rms: (squares / weights.len() as f64).sqrt(),
-        chains_moved,
-        tours,
         ..Metrics::default()
     }
 }

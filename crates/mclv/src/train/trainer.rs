@@ -147,6 +147,11 @@ impl Trainer {
         self.epoch
     }
 
+    /// Whether the model is still the initial one.
+    pub(crate) fn has_made_nothing(&self) -> bool {
+        self.epoch == 0 && self.update == 0
+    }
+
     /// Whether all epochs are done.
     pub(crate) fn is_finished(&self) -> bool {
         self.epoch >= self.settings.epochs

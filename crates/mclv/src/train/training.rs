@@ -1,6 +1,6 @@
 //! Train: the one way in, for rows in memory and for runs in folders.
 
-use super::best::Best;
+use super::best::{Best, BestModel};
 use super::files::{Checkpoints, RunFiles};
 use super::guard::Warning;
 use super::monitor::{Metrics, Monitor, Weighted};
@@ -29,8 +29,8 @@ use std::time::Instant;
 /// let bars = data::load(&DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() }, &Silent)?;
 /// let settings = Settings { n_hidden: Some(4), epochs: Some(3.into()), ..Settings::default() };
 /// let trained = Training::new(settings).fit(&bars.rows)?;
-/// assert_eq!(trained.history.len(), 3);
-/// assert!(trained.history[2].train_log_likelihood.is_some());
+/// let last = trained.history.last().unwrap();
+/// assert!(last.epoch == 3 && last.train_log_likelihood.is_some());
 /// assert_eq!(trained.model.n_hidden(), 4);
 /// # Ok::<(), mclv::Error>(())
 /// ```
@@ -52,9 +52,10 @@ pub struct Training<'a> {
 pub struct Trained {
     /// The model at the end; after divergence, that of the epoch before.
     pub model: Rbm,
-    /// The model of the best evaluation: on validation rows, else on training rows. None if there was none in this sitting.
+    /// The best model by the likelihood of validation rows, else of training rows. At the end of a training this is the
+    /// model that [`Outcome::Finished`] names; before it, the one with the best value of the curve in this sitting, if any.
     pub best: Option<Rbm>,
-    /// What is known of each epoch.
+    /// What is known of each epoch. Epoch 0, the initial model, comes first if it was evaluated.
     pub history: Vec<Metrics>,
     /// How the training ended.
     pub outcome: Outcome,
@@ -69,8 +70,8 @@ pub enum Outcome {
     Finished {
         /// The last metrics.
         metrics: Box<Metrics>,
-        /// The epoch with the best validation likelihood, and that likelihood.
-        best: Option<(usize, f64)>,
+        /// The best model, if the likelihood was evaluated.
+        best: Option<BestModel>,
         /// Whether patience ran out.
         early: bool,
     },
@@ -277,8 +278,9 @@ impl<'a> Training<'a> {
         if let Some(validation) = &validation {
             trainer.rbm().check_width(validation.rows.n_columns())?;
         }
+        let n_validation = validation.as_ref().map_or(0, |part| part.rows.n_rows());
         let is_watched = settings.eval_every != EvalEvery::Never;
-        let monitor = is_watched.then(|| Monitor::new(&settings, train.weighted()));
+        let monitor = is_watched.then(|| Monitor::new(&settings, train.weighted(), n_validation));
         Ok(Session {
             settings,
             train,

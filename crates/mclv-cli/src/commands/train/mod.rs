@@ -72,10 +72,11 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     match outcome {
         Outcome::Finished { metrics, best, early } => {
             let json = json!({ "run": folder.to_string_lossy(), "model": RunFolder::new(&folder).model().to_string_lossy(),
-                "early_stop": early, "best": best.map(|(epoch, value)| json!({ "epoch": epoch, "log_likelihood": value })),
+                "early_stop": early, "best": best.as_ref().map(|best| json!({ "epoch": best.epoch,
+                    "log_likelihood": best.log_likelihood, "std_err": best.log_z.std_err })),
                 "metrics": metrics, "config": input, "report": report.as_ref().map(|p| p.to_string_lossy()) });
             out.print(&json, || {
-                let mut text = summary(&metrics, best, early, &input, &folder);
+                let mut text = summary(&metrics, early, &input, &folder);
                 let mut lines = Vec::new();
                 let curve = sparkline(&likelihoods, 40);
                 if let (false, Some(first), Some(last)) =

@@ -7,13 +7,7 @@ use mclv::train::{Metrics, RunFolder, RunInput};
 use std::path::Path;
 
 /// A table of likelihoods, followed by facts about the run.
-pub(super) fn summary(
-    metrics: &Metrics,
-    best: Option<(usize, f64)>,
-    early: bool,
-    input: &RunInput,
-    folder: &Path,
-) -> String {
+pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: &Path) -> String {
     let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
     let log_z = metrics.log_z.as_ref();
     let likelihood = |x: f64| log_z.map_or(format!("{x:.3}"), |z| z.with_error(x, 3));
@@ -42,8 +36,14 @@ pub(super) fn summary(
         ("pseudo-LL", number(metrics.pseudo_log_likelihood)),
         ("reconstruction", metrics.reconstruction_error.map_or("–".into(), |x| format!("{x:.5} (MSE)"))),
     ];
-    if let Some((epoch, value)) = best {
-        lines.push(("best", format!("{value:.3} after epoch {epoch} (best.safetensors)")));
+    if let Some(best) = &metrics.best {
+        let what = if best.epoch == metrics.epoch {
+            "the last model: no evaluation shows a better one".to_owned()
+        } else {
+            let value = best.log_z.with_error(best.log_likelihood, 3);
+            format!("{value} after epoch {} (best.safetensors)", best.epoch)
+        };
+        lines.push(("best", what));
     }
     if let Some(path) = &input.weights {
         lines.push(("weights", format!("{}: likelihoods are means by these", path.display())));

@@ -52,7 +52,17 @@ impl Listener for Live {
         if let Some(events) = &self.events {
             events.epoch(metrics);
         }
-        let Some(train) = metrics.train_log_likelihood else { return };
+        let Some(train) = metrics.curve_log_likelihood() else {
+            if let Some(pseudo) = metrics.pseudo_log_likelihood {
+                let text = format!(
+                    "epoch {}: no log-likelihood, tours do not return in time; pseudo-log-likelihood {pseudo:.2}",
+                    metrics.epoch
+                );
+                tracing::info!("{text}");
+                self.watch.say(text);
+            }
+            return;
+        };
         let number = |x: f64| metrics.log_z.as_ref().map_or(format!("{x:.2}"), |z| z.with_error(x, 2));
         let validation = metrics
             .validation_log_likelihood

@@ -14,6 +14,8 @@ use rayon::prelude::*;
 /// Hidden units, and units of both layers together, that are enumerated.
 const MAX_HIDDEN: usize = 12;
 const MAX_UNITS: usize = 24;
+/// Enumeration is quick if it takes about 2 to this power of operations.
+const QUICK_WORK: usize = 27;
 
 /// The chain of hidden states of a small model.
 ///
@@ -72,6 +74,12 @@ impl HiddenChain {
     /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers together.
     pub fn fits(rbm: &Rbm) -> bool {
         rbm.n_hidden() <= MAX_HIDDEN && rbm.n_hidden() + rbm.n_visible() <= MAX_UNITS
+    }
+
+    /// Enumerates `rbm` if that takes about a second at most; else returns none.
+    pub fn if_quick(rbm: &Rbm) -> Option<Self> {
+        let is_quick = 2 * rbm.n_hidden() + rbm.n_visible().max(rbm.n_hidden()) <= QUICK_WORK;
+        is_quick.then(|| Self::new(rbm).ok()).flatten()
     }
 
     /// `log Z`.

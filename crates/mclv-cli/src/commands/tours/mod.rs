@@ -6,7 +6,7 @@ pub(crate) use args::ToursArgs;
 
 use super::{check_output, logz, model_data};
 use crate::cli::Global;
-use crate::output::{Output, facts, table};
+use crate::output::{Output, facts, table, wrapped};
 use crate::plot;
 use crate::view;
 use crate::watch::Watch;
@@ -386,7 +386,10 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
     text.push_str(&table(&header, &right, rows));
     text.push('\n');
     for (report, (name, _)) in reports.iter().zip(tails) {
-        text.push_str(&format!("\n{name}, {}\n{}\n", report.conclusion, report.conclusion.own_starts()));
+        let several = if reports.len() > 1 { format!("{name}: ") } else { String::new() };
+        let Report { conclusion, .. } = report;
+        text.push_str(&wrapped(&format!("{several}{conclusion} {}", conclusion.own_starts())));
+        text.push('\n');
         for note in report.log_z.iter().flat_map(|log_z| &log_z.notes) {
             text.push_str(&format!("{name}: {note}\n"));
         }

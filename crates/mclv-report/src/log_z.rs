@@ -25,31 +25,31 @@ pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> V
         z.notes.iter().map(|note| Verdict::new(Level::Note, format!("{name}: {note}"))).collect()
     };
     let notes = estimates.iter().flat_map(note);
-    let judged = estimates.iter().map(|(name, z)| verdict(name, z));
     vec![
         Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
-        Block::Verdicts(judged.chain(agreement).chain(notes).collect()),
+        Block::Verdicts(verdict(estimates).into_iter().chain(agreement).chain(notes).collect()),
     ]
 }
 
-/// How far an estimate can be relied on: it is exact, it has an interval, or it has none.
-fn verdict(name: &str, z: &LogZ) -> Verdict {
-    if z.is_exact() {
-        return Verdict::new(Level::Good, format!("{name}: log Z is exact."));
-    }
+/// How far `log Z` is known: by the best of the estimates. None without estimates.
+fn verdict(estimates: &[(String, &LogZ)]) -> Option<Verdict> {
+    let exact = estimates.iter().find(|(_, z)| z.is_exact());
+    let (name, z) = exact.or(estimates.iter().find(|(_, z)| z.interval.is_some())).or(estimates.first())?;
     let value = z.with_error(z.value, 4);
-    match z.interval {
+    Some(match z.interval {
+        _ if z.is_exact() => Verdict::new(Level::Good, format!("{name}: log Z is exact.")),
         Some((low, high)) => {
             let text = format!("{name}: log Z = {value}, 95 % interval {low:.4} to {high:.4}.");
             Verdict::new(Level::Good, text)
         }
         None => {
             let text = format!(
-                "{name}: log Z = {value} has no 95 % interval: its error may be larger than it looks."
+                "{name}: log Z = {value} has no 95 % interval, and likelihoods rest on it: the error may be larger \
+                 than it looks."
             );
             Verdict::new(Level::Warning, text)
         }
-    }
+    })
 }
 
 /// The named estimates beside each other, with their intervals.

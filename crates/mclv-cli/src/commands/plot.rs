@@ -134,11 +134,16 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     };
     save(drawing.as_ref(), &args.output)?;
     drop(watch);
-    if let Some(note) = &note {
-        eprintln!("note: {note}");
-    }
     let json = json!({ "figure": args.output.to_string_lossy(), "note": note });
-    out.print(&json, || facts(&[("wrote", args.output.display().to_string())]))
+    let note = note.map(|note| ("note", note));
+    out.print(&json, || {
+        facts(
+            &[Some(("wrote", args.output.display().to_string())), note]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+        )
+    })
 }
 
 /// That the figure has several parts, and why.

@@ -7,7 +7,7 @@ use crate::{partition, work};
 use mclv::StoppingSet;
 use mclv::data::Rows;
 use mclv::partition::mclv_from_tours;
-use mclv::tour::{End, PilotSettings, TourEngine, TourSettings};
+use mclv::tour::{Conclusion, End, HiddenChain, PilotSettings, TourEngine, TourSettings};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,12 +122,16 @@ pub(crate) fn tours<'py>(
         depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))?;
     let (file, set) = (Arc::clone(&model.file), Arc::clone(&stopping_set.set));
     let rows = rows.map(|rows| Arc::clone(&rows.rows));
-    let tours = work::finish(py, n_threads, move |line| {
+    let (tours, conclusion) = work::finish(py, n_threads, move |line| {
         let engine = TourEngine::new(&file.rbm, &set)?;
-        match rows {
-            None => engine.run(&settings, line),
-            Some(rows) => engine.run_from_rows(&rows, &settings, line),
-        }
+        let tours = match rows {
+            None => engine.run(&settings, line)?,
+            Some(rows) => engine.run_from_rows(&rows, &settings, line)?,
+        };
+        let chain = HiddenChain::if_quick(&file.rbm);
+        let theory = chain.as_ref().map(|chain| chain.tours(&set)).transpose()?;
+        let conclusion = Conclusion::new(&file.rbm, &set, &tours, theory.as_ref(), settings.seed)?;
+        Ok((tours, conclusion))
     })?;
     let all = tours.as_slice();
     let end = |tour: &mclv::tour::Tour| match tour.end {
@@ -151,6 +155,10 @@ pub(crate) fn tours<'py>(
     facts.set_item("log_z_s", tours.log_z_s())?;
     facts.set_item("n_steps", tours.n_steps())?;
     facts.set_item("seconds", tours.seconds())?;
+    let described = pythonize(py, &conclusion)?.cast_into::<PyDict>()?;
+    described.set_item("text", conclusion.to_string())?;
+    described.set_item("own_starts", conclusion.own_starts())?;
+    facts.set_item("conclusion", described)?;
     // Tours from rows say nothing of Z.
     let log_z = mclv_from_tours(&tours).ok().map(|z| partition::describe(py, &z)).transpose()?;
     facts.set_item("log_z", log_z)?;

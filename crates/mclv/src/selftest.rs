@@ -56,7 +56,7 @@ pub fn selftest() -> Vec<Check> {
     };
     let plain = |check: fn() -> Finding| Box::new(check) as Box<dyn Fn() -> Finding>;
     let checks = [
-        ("random numbers are the published Philox4x32-10 vectors", 0.0, plain(philox)),
+        ("random numbers are those of Philox4x32-10", 0.0, plain(philox)),
         ("this CPU's kernels equal the portable ones to the bit", 0.0, plain(kernels)),
         ("log Z without weights is the closed form", 0.0, plain(closed_form)),
         ("log Z is the same summed over either layer", 0.0, plain(both_layers)),
@@ -93,7 +93,7 @@ pub fn selftest() -> Vec<Check> {
 
 /// `Ok` with the measured error if it is at most `limit`.
 fn within(error: f64, limit: f64) -> Finding {
-    let text = format!("largest error {error:.1e}, allowed {limit:.0e}");
+    let text = format!("error {error:.1e}, limit {limit:.0e}");
     if error <= limit { Ok(text) } else { Err(text) }
 }
 

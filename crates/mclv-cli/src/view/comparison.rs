@@ -41,10 +41,9 @@ fn kinds(runs: &[RunRecord]) -> Vec<DataKind> {
     let names: Vec<String> = kinds.iter().map(|(data, _)| data.name()).collect();
     let named = kinds.into_iter().enumerate().map(|(k, (data, runs))| {
         let is_unique = names.iter().filter(|name| **name == names[k]).count() == 1;
-        let hash = data.recorded.as_ref().filter(|_| !is_unique).map(|d| &d.sha256[..8.min(d.sha256.len())]);
-        let name = match hash {
-            Some(hash) => format!("{}, SHA-256 {hash}…", names[k]),
-            None if is_unique => names[k].clone(),
+        let name = match &data.recorded {
+            _ if is_unique => names[k].clone(),
+            Some(d) => format!("{} ({} rows, SHA-256 {:.8}…)", names[k], d.n_rows, d.sha256),
             None => format!("{} ({})", names[k], k + 1),
         };
         DataKind { name, runs }
@@ -92,14 +91,14 @@ impl Data {
     }
 
     fn name(&self) -> String {
-        let mut name = match (&self.recorded, &self.wanted) {
-            (Some(d), _) => format!("{} ({} {} rows), {}", d.name, d.n_rows, d.split, d.preprocessing),
+        let data = match (&self.recorded, &self.wanted) {
+            (Some(d), _) => format!("{}, {}", d.name, d.preprocessing),
             (None, Some(wanted)) => format!("{}, {}", wanted.source, wanted.binarize),
             (None, None) => "unknown data".into(),
         };
-        name.push_str(if self.is_validated { "; validation rows" } else { "; training rows" });
-        name.push_str(if self.weights.is_some() { ", weighted" } else { "" });
-        name
+        let part = if self.is_validated { "validation" } else { "training" };
+        let weighted = if self.weights.is_some() { ", weighted" } else { "" };
+        format!("{part} rows of {data}{weighted}")
     }
 }
 

@@ -49,7 +49,7 @@ fn below_limit(z: impl IntoIterator<Item = f64>) -> Finding {
         n += 1;
         z.abs()
     }));
-    let text = format!("largest |z| = {worst:.2} of {n}, allowed {LIMIT}");
+    let text = format!("|z| up to {worst:.2} of {n}, limit {LIMIT}");
     if worst < LIMIT { Ok(text) } else { Err(text) }
 }
 

@@ -179,13 +179,14 @@ impl std::fmt::Display for Conclusion {
             TourVerdict::Stuck => write!(
                 f,
                 "stuck: {chain} does not mix. {chains} have R-hat {r_hat} after {n_steps} steps (1 if they agree), \
-                 and {reached}. Tours are short only because {chain} stays where it is: do not trust log Ẑ, \
-                 intervals or samples that rest on it."
+                 and {reached}. Short tours show that {chain} stays where it is, not that it moves freely: a mode \
+                 that no tour enters is missing from log Ẑ, from its interval and from samples."
             ),
             TourVerdict::Unclear => write!(
                 f,
                 "unclear: {chain} is too slow to judge. {chains} have R-hat {r_hat} after {n_steps} steps (1 if \
-                 they agree), and {reached}. Treat log Ẑ, intervals and samples that rest on it with care."
+                 they agree), and {reached}. A mode that is seldom entered may be missing from log Ẑ, from its \
+                 interval and from samples."
             ),
         }
     }

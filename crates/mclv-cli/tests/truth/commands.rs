@@ -32,7 +32,7 @@ fn two_modes(n: usize) -> Rbm {
 }
 
 fn save(sandbox: &Sandbox, rbm: Rbm, name: &str) {
-    ModelFile::new(rbm).save(&sandbox.path(name)).unwrap();
+    ModelFile::new(rbm).save(sandbox.path(name)).unwrap();
 }
 
 /// Rows drawn from the model by enumeration, as a file.

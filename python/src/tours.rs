@@ -7,7 +7,7 @@ use crate::{partition, work};
 use mclv::StoppingSet;
 use mclv::data::Rows;
 use mclv::partition::{N_SCOUTS, mclv_from_tours};
-use mclv::tour::{End, PilotSettings, TourEngine, TourSettings};
+use mclv::tour::{Conclusion, End, HiddenChain, PilotSettings, TourEngine, TourSettings};
 use numpy::PyArray2;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -122,17 +122,21 @@ pub(crate) fn tours<'py>(
         depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))?;
     let (file, set) = (Arc::clone(&model.file), Arc::clone(&stopping_set.set));
     let rows = rows.map(|rows| Arc::clone(&rows.rows));
-    let (tours, log_z) = work::finish(py, n_threads, move |line| {
+    let (tours, log_z, conclusion) = work::finish(py, n_threads, move |line| {
         let engine = TourEngine::new(&file.rbm, &set)?;
-        match rows {
+        let (tours, log_z) = match rows {
             None => {
                 let tours = engine.run(&settings, line)?;
                 let log_z = mclv_from_tours(&engine, &tours, N_SCOUTS, settings.seed, line)?;
-                Ok((tours, Some(log_z)))
+                (tours, Some(log_z))
             }
             // Tours from rows say nothing of Z.
-            Some(rows) => Ok((engine.run_from_rows(&rows, &settings, line)?, None)),
-        }
+            Some(rows) => (engine.run_from_rows(&rows, &settings, line)?, None),
+        };
+        let chain = HiddenChain::if_quick(&file.rbm);
+        let theory = chain.as_ref().map(|chain| chain.tours(&set)).transpose()?;
+        let conclusion = Conclusion::new(&file.rbm, &set, &tours, theory.as_ref(), settings.seed)?;
+        Ok((tours, log_z, conclusion))
     })?;
     let all = tours.as_slice();
     let end = |tour: &mclv::tour::Tour| match tour.end {
@@ -156,6 +160,10 @@ pub(crate) fn tours<'py>(
     facts.set_item("log_z_s", tours.log_z_s())?;
     facts.set_item("n_steps", tours.n_steps())?;
     facts.set_item("seconds", tours.seconds())?;
+    let described = pythonize(py, &conclusion)?.cast_into::<PyDict>()?;
+    described.set_item("text", conclusion.to_string())?;
+    described.set_item("own_starts", conclusion.own_starts())?;
+    facts.set_item("conclusion", described)?;
     facts.set_item("log_z", log_z.map(|z| partition::describe(py, &z)).transpose()?)?;
     Ok(facts)
 }

@@ -47,6 +47,21 @@ pub(crate) fn table(header: &[&str], right: &[usize], rows: impl IntoIterator<It
     table.trim_fmt()
 }
 
+/// Sentences in lines of at most 80 letters.
+pub(crate) fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 80;
+    let (mut lines, mut line) = (Vec::new(), String::new());
+    for word in text.split_whitespace() {
+        if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > WIDTH {
+            lines.push(std::mem::take(&mut line));
+        }
+        line.push_str(if line.is_empty() { "" } else { " " });
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines.join("\n")
+}
+
 /// `name  value` lines, values aligned.
 pub(crate) fn facts(facts: &[(&str, String)]) -> String {
     let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);

@@ -27,8 +27,29 @@ pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> V
     let notes = estimates.iter().flat_map(note);
     vec![
         Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
-        Block::Verdicts(agreement.into_iter().chain(notes).collect()),
+        Block::Verdicts(verdict(estimates).into_iter().chain(agreement).chain(notes).collect()),
     ]
+}
+
+/// How far `log Z` is known: by the best of the estimates. None without estimates.
+fn verdict(estimates: &[(String, &LogZ)]) -> Option<Verdict> {
+    let exact = estimates.iter().find(|(_, z)| z.is_exact());
+    let (name, z) = exact.or(estimates.iter().find(|(_, z)| z.interval.is_some())).or(estimates.first())?;
+    let value = z.with_error(z.value, 4);
+    Some(match z.interval {
+        _ if z.is_exact() => Verdict::new(Level::Good, format!("{name}: log Z is exact.")),
+        Some((low, high)) => {
+            let text = format!("{name}: log Z = {value}, 95 % interval {low:.4} to {high:.4}.");
+            Verdict::new(Level::Good, text)
+        }
+        None => {
+            let text = format!(
+                "{name}: log Z = {value} has no 95 % interval, and likelihoods rest on it: the error may be larger \
+                 than it looks."
+            );
+            Verdict::new(Level::Warning, text)
+        }
+    })
 }
 
 /// The named estimates beside each other, with their intervals.

@@ -1,10 +1,10 @@
 //! Tours: the tail of their lengths, how they end, pictures of the shortest and the longest.
 
 use crate::figure::{Axis, Figure, PictureGrid, Point, Series};
-use crate::page::{Block, Cell, Column, Table};
+use crate::page::{Block, Cell, Column, Level, Table, Verdict};
 use crate::pictures::Shape;
 use mclv::human_seconds;
-use mclv::tour::{Ccdf, Estimate, Extremes, FirstStep, TailFit, Tour};
+use mclv::tour::{Ccdf, Conclusion, Estimate, Extremes, FirstStep, TailFit, Tour, TourVerdict};
 
 /// What tours of one stopping set came to.
 pub struct Toured {
@@ -28,6 +28,8 @@ pub struct Toured {
     pub longest: u32,
     /// The tail function of their lengths; its name is also theirs: `m = 1`.
     pub tail: Tail,
+    /// Memorised, mixing or stuck.
+    pub conclusion: Conclusion,
     /// Gibbs steps made.
     pub n_steps: u64,
     /// Wall time.
@@ -70,6 +72,35 @@ pub fn tail_figure<'a>(tails: impl IntoIterator<Item = &'a Tail>) -> Figure {
     figure
 }
 
+/// Fewer returned tours than this share say little of the stopping set.
+const FEW: f64 = 0.5;
+
+/// What is good and bad about tours: whether their chain mixes, why they return to their own start, and whether they return.
+fn verdicts(toured: &Toured) -> Vec<Verdict> {
+    let Toured { conclusion, n_complete, n_tours, .. } = toured;
+    let name = &toured.tail.name;
+    let level = match conclusion.verdict {
+        TourVerdict::Mixing => Level::Good,
+        TourVerdict::Memorised => Level::Note,
+        TourVerdict::Unclear => Level::Warning,
+        TourVerdict::Stuck => Level::Bad,
+    };
+    let mut verdicts = vec![
+        Verdict::new(level, format!("Tours, {name}, {conclusion}")),
+        Verdict::new(Level::Note, conclusion.own_starts()),
+    ];
+    let returned = *n_complete as f64 / *n_tours as f64;
+    if returned < 1.0 {
+        let level = if returned < FEW { Level::Warning } else { Level::Note };
+        let text = format!(
+            "{:.2} % of {n_tours} tours, {name}, returned before they were cut: log Z from them is low on average.",
+            100.0 * returned
+        );
+        verdicts.push(Verdict::new(level, text));
+    }
+    verdicts
+}
+
 /// A table of what tours came to, and the figure of their tails.
 pub fn blocks(toured: &[Toured]) -> Vec<Block> {
     if toured.is_empty() {
@@ -84,7 +115,11 @@ pub fn blocks(toured: &[Toured]) -> Vec<Block> {
     });
     let note = "Bands: 95 % limits, each length by itself. Dashed: a geometric tail fitted to the longest tours; nothing is guaranteed beyond the longest tour seen.";
     let table = Table { rows: rows.collect(), header, sortable: false, runs: Vec::new() };
-    vec![Block::chart(tail_figure(toured.iter().map(|t| &t.tail)), note), Block::Table(table)]
+    vec![
+        Block::Verdicts(toured.iter().flat_map(verdicts).collect()),
+        Block::chart(tail_figure(toured.iter().map(|t| &t.tail)), note),
+        Block::Table(table),
+    ]
 }
 
 fn lines(toured: &Toured) -> Vec<(&'static str, String)> {

@@ -30,7 +30,7 @@ pub use features::Features;
 pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
 pub use likelihood::Likelihood;
 pub use mclv_kernels::bits;
-pub use model::{Init, Offsets, Rbm};
+pub use model::{Init, Offsets, Rbm, UnitUse};
 pub use selftest::{Check, selftest};
 pub use tour::StoppingSet;
 

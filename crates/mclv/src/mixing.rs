@@ -39,28 +39,54 @@ impl Mixing {
     /// # Panics
     /// If lengths differ.
     pub fn new(chains: &[Vec<f64>]) -> Option<Self> {
-        let n = chains.first()?.len();
-        assert!(chains.iter().all(|chain| chain.len() == n), "chains of one length");
-        if n < MIN_DRAWS || !chains.iter().flatten().all(|x| x.is_finite()) {
+        Self::of_groups(&[chains.to_vec()])
+    }
+
+    /// From groups of chains: the chains of a group have one distribution, chains of different groups need not. Only
+    /// chains of the same group are compared with each other. `None` as for [`new`](Self::new).
+    ///
+    /// ```
+    /// use mclv::mixing::Mixing;
+    /// use mclv::rng::{Purpose, stream};
+    /// let mut rng = stream(1, Purpose::SelfTest, 0).reader();
+    /// let mut chain = |at: f64, width: f64| (0..500).map(|_| at + width * rng.normal()).collect::<Vec<_>>();
+    /// // Two distributions, far from each other: two chains of each agree.
+    /// let groups = [vec![chain(0.0, 1.0), chain(0.0, 1.0)], vec![chain(9.0, 3.0), chain(9.0, 3.0)]];
+    /// assert!(Mixing::of_groups(&groups).expect("enough draws").r_hat < 1.02);
+    /// ```
+    ///
+    /// # Panics
+    /// If lengths differ.
+    pub fn of_groups(groups: &[Vec<Vec<f64>>]) -> Option<Self> {
+        let chains = || groups.iter().flatten();
+        let n = chains().next()?.len();
+        assert!(chains().all(|chain| chain.len() == n), "chains of one length");
+        if n < MIN_DRAWS || !chains().flatten().all(|x| x.is_finite()) {
             return None;
         }
-        let n_draws = (chains.len() * n) as f64;
-        if chains.iter().flatten().all(|&x| x == chains[0][0]) {
+        let n_draws = (chains().count() * n) as f64;
+        if groups.iter().all(|group| group.iter().flatten().all(|&x| x == group[0][0])) {
             // Nothing varies, so nothing is remembered; rounding would say otherwise.
             return Some(Self { r_hat: 1.0, autocorrelation_time: 1.0, effective_sample_size: n_draws });
         }
-        let autocorrelation_time = autocorrelation_time(chains);
-        let folded = {
-            let mut all = chains.concat();
-            let middle = all.len() / 2;
-            let median = *all.select_nth_unstable_by(middle, f64::total_cmp).1;
-            chains.iter().map(|chain| chain.iter().map(|x| (x - median).abs()).collect()).collect::<Vec<_>>()
-        };
+        let ranks: Vec<_> = groups.iter().map(|group| rank_normalised(group)).collect();
+        let folded: Vec<_> = groups.iter().map(|group| rank_normalised(&folded(group))).collect();
+        let autocorrelation_time = autocorrelation_time(groups);
         Some(Self {
-            r_hat: split_r_hat(&rank_normalised(chains)).max(split_r_hat(&rank_normalised(&folded))),
+            r_hat: split_r_hat(&ranks).max(split_r_hat(&folded)),
             autocorrelation_time,
             effective_sample_size: n_draws / autocorrelation_time,
         })
+    }
+
+    /// The worse of two: of the same chains, seen by different numbers recorded along them.
+    #[must_use]
+    pub fn worse(self, other: Self) -> Self {
+        Self {
+            r_hat: self.r_hat.max(other.r_hat),
+            autocorrelation_time: self.autocorrelation_time.max(other.autocorrelation_time),
+            effective_sample_size: self.effective_sample_size.min(other.effective_sample_size),
+        }
     }
 }
 
@@ -96,8 +122,8 @@ impl std::fmt::Display for Doubt {
             }
             Self::ShortBurnIn { autocorrelation_time, enough } => write!(
                 f,
-                "the burn-in is short for an energy that takes {autocorrelation_time:.0} steps to be forgotten; {enough} \
-                 steps would do"
+                "the burn-in is short for chains that take {autocorrelation_time:.0} steps to forget where they were; \
+                 {enough} steps would do"
             ),
         }
     }
@@ -115,14 +141,16 @@ impl Mixing {
     /// ```
     pub fn doubt(&self, burn_in: u32) -> Option<Doubt> {
         let enough = ENOUGH_TIMES * self.autocorrelation_time;
-        if self.r_hat > HIGH_R_HAT {
-            Some(Doubt::ChainsDiffer { r_hat: self.r_hat })
-        } else if f64::from(burn_in) < enough {
-            let enough = enough.ceil() as u64;
-            Some(Doubt::ShortBurnIn { autocorrelation_time: self.autocorrelation_time, enough })
-        } else {
-            None
+        if f64::from(burn_in) >= enough {
+            // Differences between chains are part of the autocorrelation time: R-hat can be high here only because the
+            // recorded part of the chains is short.
+            return None;
         }
+        if self.r_hat > HIGH_R_HAT {
+            return Some(Doubt::ChainsDiffer { r_hat: self.r_hat });
+        }
+        let enough = enough.ceil() as u64;
+        Some(Doubt::ShortBurnIn { autocorrelation_time: self.autocorrelation_time, enough })
     }
 }
 
@@ -135,20 +163,37 @@ fn variance(x: &[f64]) -> f64 {
     x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (x.len() - 1) as f64
 }
 
-/// The mean variance within chains, and the variance over all that it and the chains' means suggest.
-fn variances(chains: &[&[f64]]) -> (f64, f64) {
+/// The mean variance within chains, and the variance over all of a group that it and the chains' means suggest.
+fn variances(groups: &[Vec<&[f64]>]) -> (f64, f64) {
+    let chains: Vec<&[f64]> = groups.iter().flatten().copied().collect();
     let n = chains[0].len() as f64;
     let within = chains.iter().map(|chain| variance(chain)).sum::<f64>() / chains.len() as f64;
-    let means: Vec<f64> = chains.iter().map(|chain| mean(chain)).collect();
-    let between = if chains.len() > 1 { variance(&means) } else { 0.0 };
+    let (mut squares, mut n_differences) = (0.0, 0);
+    for group in groups.iter().filter(|group| group.len() > 1) {
+        let means: Vec<f64> = group.iter().map(|chain| mean(chain)).collect();
+        squares += variance(&means) * (means.len() - 1) as f64;
+        n_differences += means.len() - 1;
+    }
+    let between = if n_differences > 0 { squares / n_differences as f64 } else { 0.0 };
     (within, (n - 1.0) / n * within + between)
 }
 
-fn split_r_hat(chains: &[Vec<f64>]) -> f64 {
-    let half = chains[0].len() / 2;
+/// Distances from the median of all chains.
+fn folded(chains: &[Vec<f64>]) -> Vec<Vec<f64>> {
+    let mut all = chains.concat();
+    let middle = all.len() / 2;
+    let median = *all.select_nth_unstable_by(middle, f64::total_cmp).1;
+    chains.iter().map(|chain| chain.iter().map(|x| (x - median).abs()).collect()).collect()
+}
+
+fn split_r_hat(groups: &[Vec<Vec<f64>>]) -> f64 {
+    let half = groups[0][0].len() / 2;
     // Of an odd number of draws, the middle one is left out.
-    let halves: Vec<&[f64]> =
-        chains.iter().flat_map(|chain| [&chain[..half], &chain[chain.len() - half..]]).collect();
+    let halves_of = |chain: &'_ Vec<f64>| [0..half, chain.len() - half..chain.len()];
+    let halves: Vec<Vec<&[f64]>> = groups
+        .iter()
+        .map(|group| group.iter().flat_map(|chain| halves_of(chain).map(|half| &chain[half])).collect())
+        .collect();
     match variances(&halves) {
         // Folded values may all be alike.
         (0.0, 0.0) => 1.0,
@@ -173,13 +218,15 @@ fn rank_normalised(chains: &[Vec<f64>]) -> Vec<Vec<f64>> {
     out
 }
 
-fn autocorrelation_time(chains: &[Vec<f64>]) -> f64 {
-    let n = chains[0].len();
-    let slices: Vec<&[f64]> = chains.iter().map(Vec::as_slice).collect();
+fn autocorrelation_time(groups: &[Vec<Vec<f64>>]) -> f64 {
+    let slices: Vec<Vec<&[f64]>> =
+        groups.iter().map(|group| group.iter().map(Vec::as_slice).collect()).collect();
     let (within, total) = variances(&slices);
+    let chains: Vec<&Vec<f64>> = groups.iter().flatten().collect();
+    let n = chains[0].len();
     let means: Vec<f64> = chains.iter().map(|chain| mean(chain)).collect();
     let correlation = |lag: usize| {
-        let covariance = |(chain, mean): (&Vec<f64>, &f64)| {
+        let covariance = |(chain, mean): (&&Vec<f64>, &f64)| {
             chain.iter().zip(&chain[lag..]).map(|(x, y)| (x - mean) * (y - mean)).sum::<f64>() / n as f64
         };
         let covariance = chains.iter().zip(&means).map(covariance).sum::<f64>() / chains.len() as f64;
@@ -292,6 +339,26 @@ mod tests {
         assert!(apart.r_hat > 1.2 && apart.autocorrelation_time > 100.0, "{apart:?}");
         assert!(changed(&|c, _, x| if c == 0 { 5.0 * x } else { x }).r_hat > 1.05, "folded ranks see widths");
         assert!(changed(&|_, t, x| x + t as f64 / 1000.0).r_hat > 1.05, "halves see a drift");
+    }
+
+    /// Chains of two distributions, as clamped chains have them: only chains of the same distribution are compared.
+    #[test]
+    fn groups_of_chains_are_judged_by_themselves() {
+        let at = |place: f64, width: f64, seed: u64| -> Vec<f64> {
+            ar1(0.5, 500, 520 + seed).iter().map(|x| place + width * x).collect()
+        };
+        let alike = [vec![at(0.0, 1.0, 0), at(0.0, 1.0, 1)], vec![at(50.0, 7.0, 2), at(50.0, 7.0, 3)]];
+        let mixing = Mixing::of_groups(&alike).unwrap();
+        assert!(mixing.r_hat < 1.03 && mixing.autocorrelation_time < 6.0, "{mixing:?}");
+        // All in one group, the same chains differ.
+        assert!(Mixing::new(&alike.concat()).unwrap().r_hat > 1.5);
+        // One of the four is elsewhere.
+        let apart = [vec![at(0.0, 1.0, 0), at(5.0, 1.0, 1)], alike[1].clone()];
+        assert!(Mixing::of_groups(&apart).unwrap().r_hat > 1.1);
+        // A group whose chains never move does not hide the others.
+        let still = [vec![vec![3.0; 500]; 2], apart[0].clone()];
+        assert!(Mixing::of_groups(&still).unwrap().r_hat > 1.1);
+        assert_eq!(Mixing::of_groups(&[vec![vec![3.0; 20]], vec![vec![4.0; 20]]]).unwrap().r_hat, 1.0);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub enum Purpose {
     TourStep = 18,
     /// Resampling for intervals.
     Bootstrap = 19,
-    /// A pilot before a measurement.
+    /// A pilot that chooses temperatures.
     Pilot = 20,
     /// Estimators of gradients that are not this crate's own.
     Estimator = 21,
@@ -56,6 +56,14 @@ pub enum Purpose {
     Scout = 22,
     /// The second base model of annealed importance sampling.
     SecondBase = 23,
+    /// Pilot chains whose states make a stopping set.
+    PilotStates = 30,
+    /// Independent draws from an enumerated model.
+    ExactSample = 31,
+    /// Chains from random states that samples are compared with.
+    SampleWitness = 32,
+    /// Chains from random states and from stopping sets that tours are compared with.
+    TourWitness = 33,
 }
 
 /// Stream `index` for one purpose under `seed`.

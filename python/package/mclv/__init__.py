@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from . import datasets, errors
 from ._mclv import __version__, kernels
+from ._comparison import comparable
 from ._convert import from_rbms, from_sklearn, to_rbms, to_sklearn
 from .errors import MclvError
 from ._model import RBM, load, save
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "StoppingSet", "Tours", "TrainResult", "__version__",
-    "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood", "log_likelihoods",
+    "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood", "log_likelihoods",
     "log_partition", "save", "to_rbms", "to_sklearn", "tours", "train",
 ]  # fmt: skip
 

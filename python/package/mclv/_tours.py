@@ -125,6 +125,8 @@ class Tours:
     log_z_s: float
     n_steps: int
     seconds: float
+    #: ``verdict`` (``"memorised"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers that it rests on, and ``text``.
+    conclusion: dict[str, Any]
     #: Log Z from these tours; None if they began at data rows.
     log_z: LogZ | None
 
@@ -138,7 +140,8 @@ class Tours:
 
     def __repr__(self) -> str:
         n = int(self.complete.sum())
-        return f"Tours({len(self)} tours, {n} complete, mean length {self.mean_length['value']:.4g})"
+        mean, verdict = self.mean_length["value"], self.conclusion["verdict"]
+        return f"Tours({len(self)} tours, {n} complete, mean length {mean:.4g}, {verdict})"
 
 
 def tours(
@@ -182,6 +185,8 @@ def tours(
     >>> t = mclv.tours(rbm, s, 2000)
     >>> bool(t.complete.all()), t.log_z.guarantee_z
     (True, 'unbiased')
+    >>> t.conclusion["verdict"]
+    'mixing'
     >>> t.lengths.shape, bool((t.ccdf_p[1:] < 1).all())
     ((2000,), True)
     """

@@ -7,8 +7,8 @@ use crate::watch::Watch;
 use anyhow::ensure;
 use clap::{Args, ValueHint};
 use mclv::train::RunFolder;
-use mclv_report::figure::{Drawing, Figure, save};
-use mclv_report::run::{Against, likelihood};
+use mclv_report::figure::{Drawing, Figure, Stack, save};
+use mclv_report::run::{Against, Comparison, likelihood, likelihoods};
 use mclv_report::{pictures, tours};
 use serde_json::json;
 use std::path::PathBuf;
@@ -88,11 +88,29 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
         );
         Ok(figure.renamed(args.title.as_deref(), args.x_label.as_deref(), args.y_label.as_deref()))
     };
+    let mut note = None;
     let drawing: Box<dyn Drawing> = match args.what {
         What::Likelihood => {
             let against = if args.against == Axis::Time { Against::Seconds } else { Against::Epochs };
-            let figure = likelihood(&runs, &view::repetitions(&runs), against);
-            Box::new(labelled(figure.size(640.0, 400.0))?)
+            match runs.as_slice() {
+                [run] => Box::new(labelled(likelihood(run, against).size(640.0, 400.0))?),
+                _ => {
+                    let comparison = view::compare(runs.clone());
+                    note = (comparison.kinds.len() > 1).then(|| unlike(&comparison));
+                    let figures = likelihoods(&comparison, against).into_iter();
+                    let figures: Vec<Figure> = figures.filter(|figure| !figure.is_empty()).collect();
+                    match figures.as_slice() {
+                        [] => labelled(Figure::new("")).map(Box::new)?,
+                        [figure] => Box::new(labelled(figure.clone().size(640.0, 400.0))?),
+                        _ => {
+                            // A title for all of them would hide what each is of.
+                            let axes = (args.x_label.as_deref(), args.y_label.as_deref());
+                            let of = |figure: Figure| figure.size(640.0, 400.0).renamed(None, axes.0, axes.1);
+                            Box::new(Stack::new(figures.into_iter().map(of)))
+                        }
+                    }
+                }
+            }
         }
         What::Ccdf => {
             let tails = runs.iter().map(|run| Model::new(run, &watch)?.tail(&watch));
@@ -116,6 +134,23 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     };
     save(drawing.as_ref(), &args.output)?;
     drop(watch);
-    let json = json!({ "figure": args.output.to_string_lossy() });
-    out.print(&json, || facts(&[("wrote", args.output.display().to_string())]))
+    let json = json!({ "figure": args.output.to_string_lossy(), "note": note });
+    let note = note.map(|note| ("note", note));
+    out.print(&json, || {
+        facts(
+            &[Some(("wrote", args.output.display().to_string())), note]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+        )
+    })
+}
+
+/// That the figure has several parts, and why.
+fn unlike(comparison: &Comparison) -> String {
+    let names: Vec<&str> = comparison.kinds.iter().map(|kind| kind.name.as_str()).collect();
+    format!(
+        "likelihoods of different data, splits or binarisations cannot be compared; each has its own axes: {}",
+        names.join("; ")
+    )
 }

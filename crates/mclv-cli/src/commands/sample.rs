@@ -27,10 +27,11 @@ use std::time::Instant;
   mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
   mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
 
-Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. Nothing says
-that so many steps are enough: compare with other starts and longer chains. With --given, the
---known units keep the values of the given rows in every step, and the others are drawn from their
-distribution given these.")]
+Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. The first 16
+chains are compared with 16 more that begin in random states; if they differ, the samples remember
+where they began, and a warning says so. With --given, the --known units keep the values of the
+given rows in every step, and the others are drawn from their distribution given these; only chains
+with the same known values are compared.")]
 pub(crate) struct SampleArgs {
     /// The model
     #[arg(value_hint = ValueHint::FilePath)]
@@ -218,9 +219,11 @@ fn cure(doubt: &Doubt, from_data: bool) -> &'static str {
 fn mixing(samples: &Samples) -> String {
     match samples.mixing {
         Some(Mixing { r_hat, autocorrelation_time, .. }) => {
-            format!("the energy is forgotten in {autocorrelation_time:.1} steps; R-hat {r_hat:.3}")
+            format!(
+                "chains forget in {autocorrelation_time:.1} steps; R-hat {r_hat:.3}, also against random starts"
+            )
         }
-        None => "too few steps to judge".into(),
+        None => "not judged: too few steps".into(),
     }
 }
 

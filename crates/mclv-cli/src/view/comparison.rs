@@ -1,10 +1,12 @@
 //! What several runs have in common: repetitions, means over seeds, settings that differ.
 
+use mclv::data::{DataProvenance, DataSpec};
 use mclv::statistics::Summary;
 use mclv::train::{Metrics, RunRecord};
-use mclv_report::run::{Comparison, Means};
+use mclv_report::run::{Comparison, DataKind, Means};
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::PathBuf;
 
 /// Compare runs; names that are not unique get numbers.
 pub(crate) fn compare(mut runs: Vec<RunRecord>) -> Comparison {
@@ -20,13 +22,88 @@ pub(crate) fn compare(mut runs: Vec<RunRecord>) -> Comparison {
         curves: repeated.map(|group| mean_curve(&runs, group)).collect(),
         means: means(&runs),
         settings: differing_settings(&runs),
+        kinds: kinds(&runs),
         groups,
         runs,
     }
 }
 
+/// Runs by the data that their likelihoods are of.
+fn kinds(runs: &[RunRecord]) -> Vec<DataKind> {
+    let mut kinds: Vec<(Data, Vec<usize>)> = Vec::new();
+    for (k, run) in runs.iter().enumerate() {
+        let data = Data::of(run);
+        match kinds.iter_mut().find(|(other, _)| other.is_like(&data)) {
+            Some((_, numbers)) => numbers.push(k),
+            None => kinds.push((data, vec![k])),
+        }
+    }
+    let names: Vec<String> = kinds.iter().map(|(data, _)| data.name()).collect();
+    let named = kinds.into_iter().enumerate().map(|(k, (data, runs))| {
+        let is_unique = names.iter().filter(|name| **name == names[k]).count() == 1;
+        let name = match &data.recorded {
+            _ if is_unique => names[k].clone(),
+            Some(d) => format!("{} ({} rows, SHA-256 {:.8}…)", names[k], d.n_rows, d.sha256),
+            None => format!("{} ({})", names[k], k + 1),
+        };
+        DataKind { name, runs }
+    });
+    named.collect()
+}
+
+/// What the likelihoods of a run are of.
+struct Data {
+    /// The training rows, as the model's file has them.
+    recorded: Option<DataProvenance>,
+    /// The data as they were asked for, without the seed: runs under way have no model yet.
+    wanted: Option<DataSpec>,
+    weights: Option<PathBuf>,
+    /// Whether curves are of validation rows.
+    is_validated: bool,
+}
+
+impl Data {
+    fn of(run: &RunRecord) -> Self {
+        let input = run.input.as_ref();
+        Self {
+            recorded: run.model.as_ref().and_then(|model| model.provenance.data.clone()),
+            wanted: input.map(|input| DataSpec { seed: 0, ..input.data.clone() }),
+            weights: input.and_then(|input| input.weights.clone()),
+            is_validated: run.metrics.iter().any(|m| m.validation_log_likelihood.is_some()),
+        }
+    }
+
+    /// Returns true if likelihoods of both can be compared. The seed of splits and binarisations may differ: they are then
+    /// draws from the same law. Data that are not known are like no others.
+    fn is_like(&self, other: &Self) -> bool {
+        let key =
+            |d: &DataProvenance| (d.sha256.clone(), d.preprocessing.clone(), d.split, d.n_rows, d.n_columns);
+        let same_rows = match (&self.recorded, &other.recorded) {
+            (Some(a), Some(b)) if a.seed.is_none() && b.seed.is_none() => key(a) == key(b),
+            // What is drawn by a seed has a hash of its own for each seed.
+            (Some(a), Some(b)) => {
+                let shape = |d: &DataProvenance| (d.preprocessing.clone(), d.split, d.n_rows, d.n_columns);
+                self.wanted.is_some() && self.wanted == other.wanted && shape(a) == shape(b)
+            }
+            _ => self.wanted.is_some() && self.wanted == other.wanted,
+        };
+        same_rows && self.weights == other.weights && self.is_validated == other.is_validated
+    }
+
+    fn name(&self) -> String {
+        let data = match (&self.recorded, &self.wanted) {
+            (Some(d), _) => format!("{}, {}", d.name, d.preprocessing),
+            (None, Some(wanted)) => format!("{}, {}", wanted.source, wanted.binarize),
+            (None, None) => "unknown data".into(),
+        };
+        let part = if self.is_validated { "validation" } else { "training" };
+        let weighted = if self.weights.is_some() { ", weighted" } else { "" };
+        format!("{part} rows of {data}{weighted}")
+    }
+}
+
 /// Runs, by their numbers, in groups that differ in the seed only.
-pub(crate) fn repetitions(runs: &[RunRecord]) -> Vec<Vec<usize>> {
+fn repetitions(runs: &[RunRecord]) -> Vec<Vec<usize>> {
     groups(runs, 0..runs.len())
 }
 

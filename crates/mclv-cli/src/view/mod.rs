@@ -4,7 +4,7 @@ mod comparison;
 mod model;
 mod tours;
 
-pub(crate) use comparison::{compare, repetitions};
+pub(crate) use comparison::compare;
 pub(crate) use model::{Model, View};
 pub(crate) use tours::{tail, toured};
 

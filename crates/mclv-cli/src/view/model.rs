@@ -5,9 +5,9 @@ use mclv::data::{self, DataSpec, Dataset, Rows, Split};
 use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
 use mclv::progress::Progress;
 use mclv::sample::{SampleSettings, Start, sample};
-use mclv::tour::{Extremes, TourEngine, TourSettings, Tours};
+use mclv::tour::{Conclusion, Extremes, HiddenChain, TourEngine, TourSettings, Tours};
 use mclv::train::RunRecord;
-use mclv::{Error, Rbm, Result, StoppingSet};
+use mclv::{Error, Rbm, Result, StoppingSet, UnitUse};
 use mclv_report::pictures::Reconstructions;
 use mclv_report::run::{ModelPictures, ModelTours, ModelView};
 use mclv_report::tours::Tail;
@@ -26,6 +26,9 @@ const N_TOURS: usize = 5_000;
 const MAX_STEPS: u64 = 2_000_000;
 /// The same times visible and hidden units.
 const MAX_WORK: u64 = 40_000_000_000;
+
+/// Rows by which hidden units are judged.
+const UNIT_ROWS: usize = 2000;
 
 /// What the page of a run shows of the model, and `log Z` from the tours that it shows.
 #[derive(Default)]
@@ -53,6 +56,9 @@ impl View {
         }
         if let Ok(shape) = model.shape() {
             view.shown.pictures = view.note("pictures", model.pictures(shape))?;
+        }
+        if model.data.is_some() {
+            view.shown.units = view.note("hidden units", model.unit_use())?;
         }
         if with_tours && model.data.is_some() {
             let made = view.note("tours", model.tours(progress))?;
@@ -130,6 +136,12 @@ impl<'a> Model<'a> {
     /// The number of hidden units.
     pub(crate) fn n_hidden(&self) -> usize {
         self.rbm.n_hidden()
+    }
+
+    /// Hidden units that do nothing for the training rows.
+    fn unit_use(&self) -> Result<UnitUse> {
+        let rows = self.rows()?;
+        self.rbm.unit_use(&rows.select(&spread(rows.n_rows(), UNIT_ROWS)))
     }
 
     fn seed(&self) -> u64 {
@@ -220,8 +232,12 @@ impl<'a> Model<'a> {
                 Ok(shape) => Some((engine.extremes(tours, settings, None, PAGE_TOURS)?, shape)),
                 Err(_) => None,
             };
+            let chain = HiddenChain::if_quick(self.rbm);
+            let theory = chain.as_ref().map(|chain| chain.tours(set)).transpose()?;
+            let conclusion = Conclusion::new(self.rbm, set, tours, theory.as_ref(), self.seed())?;
+            let toured = toured("m = 1", set, tours, conclusion);
             Ok((
-                ModelTours { toured: toured("m = 1", set, tours), extremes },
+                ModelTours { toured, extremes },
                 mclv_from_tours(engine, tours, N_SCOUTS, settings.seed, progress)?,
             ))
         })

@@ -1,7 +1,7 @@
 //! Summarise tours for a page.
 
 use mclv::StoppingSet;
-use mclv::tour::{Ccdf, TailFit, Tours};
+use mclv::tour::{Ccdf, Conclusion, TailFit, Tours};
 use mclv_report::tours::{Tail, Toured};
 
 /// Neighbouring lengths of a drawn tail differ by this factor at least.
@@ -10,7 +10,7 @@ const THINNING: f64 = 1.03;
 const FITTED_LINES: i32 = 24;
 
 /// What the tours of a stopping set came to.
-pub(crate) fn toured(name: &str, set: &StoppingSet, tours: &Tours) -> Toured {
+pub(crate) fn toured(name: &str, set: &StoppingSet, tours: &Tours, conclusion: Conclusion) -> Toured {
     Toured {
         n_states: set.len(),
         log_z_s: tours.log_z_s(),
@@ -22,6 +22,7 @@ pub(crate) fn toured(name: &str, set: &StoppingSet, tours: &Tours) -> Toured {
         mean_length: tours.mean_length(),
         longest: tours.longest(),
         tail: tail(name, tours),
+        conclusion,
         n_steps: tours.n_steps(),
         seconds: tours.seconds(),
     }

@@ -301,10 +301,13 @@ fn data_sets_are_shown() {
 fn the_selftest_passes() {
     let sandbox = Sandbox::new();
     let json = sandbox.json(&["selftest"]);
-    assert_eq!(keys(&json), ["checks", "kernels", "n_failed"]);
+    assert_eq!(keys(&json), ["checks", "false_alarm", "kernels", "n_failed"]);
     assert_eq!(json["n_failed"], 0);
     for check in json["checks"].as_array().unwrap() {
-        assert_eq!((keys(check), &check["passed"]), (vec!["detail", "name", "passed"], &json!(true)));
+        assert_eq!(
+            (keys(check), &check["passed"]),
+            (vec!["detail", "false_alarm", "name", "passed", "seconds"], &json!(true))
+        );
     }
     let text = sandbox.succeeds(&["selftest"]);
     assert!(text.contains("checks passed; kernels:") && !text.contains("FAILED"), "{text}");

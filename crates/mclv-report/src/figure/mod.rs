@@ -17,11 +17,13 @@ mod json;
 mod letters;
 mod pictures;
 mod raster;
+mod stack;
 
 pub use axis::{Axis, Scale};
 pub use colour::{N_COLOURS, Theme, page_variables};
 pub use pictures::{PictureGrid, Shades};
 pub use raster::{Drawing, save};
+pub use stack::Stack;
 
 /// A value, and what it may be as well.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -18,7 +18,7 @@ impl Section {
 }
 
 /// How good something is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
     /// As it should be.
@@ -153,6 +153,15 @@ impl Block {
     /// Pictures.
     pub fn pictures(grid: PictureGrid, note: impl Into<String>) -> Self {
         Self::Pictures { grid, note: note.into() }
+    }
+
+    /// The judgements in it.
+    pub(super) fn verdicts(&self) -> Vec<&Verdict> {
+        match self {
+            Self::Verdicts(verdicts) => verdicts.iter().collect(),
+            Self::Details(_, blocks) => blocks.iter().flat_map(Self::verdicts).collect(),
+            _ => Vec::new(),
+        }
     }
 
     fn is_empty(&self) -> bool {

@@ -34,6 +34,15 @@ impl Page {
         self
     }
 
+    /// The judgement that decides the colour of the page: the worst one on it, of several the first. Notes are neither
+    /// good nor bad. `None` if nothing on the page was judged; the page then says so.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        let all = self.sections.iter().flat_map(|section| &section.blocks).flat_map(Block::verdicts);
+        // Of equals, `max_by_key` takes the last.
+        let judged: Vec<&Verdict> = all.filter(|verdict| verdict.level != Level::Note).collect();
+        judged.into_iter().rev().max_by_key(|verdict| verdict.level)
+    }
+
     /// The page.
     pub fn html(&self) -> String {
         view::page(self, false)

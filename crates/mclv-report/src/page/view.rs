@@ -19,6 +19,7 @@ pub(super) fn page(page: &Page, live: bool) -> String {
     let context = json!({
         "title": page.title,
         "subtitle": page.subtitle,
+        "verdict": verdict(page),
         "version": env!("CARGO_PKG_VERSION"),
         "sections": sections,
         // No text within it can then end the script element, or begin another.
@@ -31,6 +32,14 @@ pub(super) fn page(page: &Page, live: bool) -> String {
         "live": live,
     });
     render(&context)
+}
+
+/// The worst that is known of what the page shows, or that nothing is known.
+fn verdict(page: &Page) -> Value {
+    match page.verdict() {
+        Some(verdict) => json!({ "level": verdict.level, "badge": verdict.level, "text": verdict.text }),
+        None => json!({ "level": "none", "badge": "no verdict", "text": "Nothing on this page was judged." }),
+    }
 }
 
 fn render(context: &Value) -> String {
@@ -126,7 +135,31 @@ mod tests {
         let charts: serde_json::Value = serde_json::from_str(data).unwrap();
         assert_eq!(charts.as_object().unwrap().values().next().unwrap()[0]["series"][0]["run"], evil);
         let state: serde_json::Value = serde_json::from_str(&page.state("v1", true)).unwrap();
-        assert!(state["main"].as_str().unwrap().starts_with("<section") && state["done"] == true);
+        assert!(state["main"].as_str().unwrap().contains("<section") && state["done"] == true);
+    }
+
+    #[test]
+    fn the_worst_that_is_known_decides_the_colour_and_a_page_without_a_verdict_says_so() {
+        let with = |levels: &[Level]| {
+            let verdicts =
+                levels.iter().enumerate().map(|(k, &level)| Verdict::new(level, format!("verdict {k}")));
+            let inner = vec![Block::Verdicts(verdicts.collect())];
+            Page::new("t", "s").with(Section::new("Verdicts", [Block::Details("more".into(), inner)]))
+        };
+        let shown = |levels: &[Level]| {
+            let page = with(levels);
+            let (level, text) = page.verdict().map_or((None, ""), |v| (Some(v.level), v.text.as_str()));
+            assert!(page.html().contains("id=\"verdict\""));
+            (level, text.to_owned())
+        };
+        assert_eq!(
+            shown(&[Level::Good, Level::Bad, Level::Warning, Level::Bad]),
+            (Some(Level::Bad), "verdict 1".into())
+        );
+        assert_eq!(shown(&[Level::Note, Level::Good]), (Some(Level::Good), "verdict 1".into()));
+        assert_eq!(shown(&[Level::Note]).0, None);
+        assert!(with(&[Level::Note]).html().contains("Nothing on this page was judged."));
+        assert!(!with(&[Level::Good]).html().contains("Nothing on this page was judged."));
     }
 
     #[test]

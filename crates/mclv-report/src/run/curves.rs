@@ -1,7 +1,7 @@
 //! Curves over training, from the metrics of a run.
 
-use super::Comparison;
 use super::words::estimator;
+use super::{Comparison, DataKind};
 use crate::figure::{Axis, Figure, Point, Series};
 use mclv::statistics::Summary;
 use mclv::train::{Metrics, RunRecord};
@@ -54,45 +54,62 @@ fn with_limits(m: &Metrics, value: Option<f64>) -> Option<Point> {
     Some(Point { x: 0.0, y, limits: m.log_z.as_ref().and_then(|z| z.limits_of_likelihood(y)) })
 }
 
-/// Log-likelihoods of training and validation rows, of one run or several over each other. Runs of one group, given by their
-/// numbers, have one colour.
-pub fn likelihood(runs: &[RunRecord], groups: &[Vec<usize>], x: Against) -> Figure {
-    let mut figure =
-        Figure::new("Log-likelihood").x(x.axis()).y(Axis::linear("nats per row")).size(960.0, 400.0);
-    for (k, run) in runs.iter().enumerate() {
-        let train = curve(&run.metrics, x, |m| with_limits(m, m.curve_log_likelihood()));
-        let validation = curve(&run.metrics, x, |m| with_limits(m, m.validation_log_likelihood));
-        let both = !train.is_empty() && !validation.is_empty();
-        if runs.len() == 1 {
-            figure = figure.with(Series::line("train", train));
-            if both {
-                figure = figure.with(Series::line("validation", validation));
-            }
-        } else {
+fn likelihood_figure(title: &str, x: Against) -> Figure {
+    Figure::new(title).x(x.axis()).y(Axis::linear("nats per row")).size(960.0, 400.0)
+}
+
+fn both(run: &RunRecord, x: Against) -> (Vec<Point>, Vec<Point>) {
+    let train = curve(&run.metrics, x, |m| with_limits(m, m.curve_log_likelihood()));
+    (train, curve(&run.metrics, x, |m| with_limits(m, m.validation_log_likelihood)))
+}
+
+/// Log-likelihoods of training and validation rows of one run.
+pub fn likelihood(run: &RunRecord, x: Against) -> Figure {
+    let (train, validation) = both(run, x);
+    let figure = likelihood_figure("Log-likelihood", x).with(Series::line("train", train));
+    if validation.is_empty() { figure } else { figure.with(Series::line("validation", validation)) }
+}
+
+/// Log-likelihoods of several runs over each other: a figure for each kind of data, because likelihoods of different data
+/// must not be compared. Runs that differ in the seed only have one colour.
+pub fn likelihoods(comparison: &Comparison, x: Against) -> Vec<Figure> {
+    let Comparison { runs, groups, kinds, .. } = comparison;
+    let figure = |kind: &DataKind| {
+        let mut figure = likelihood_figure(&title("Log-likelihood", comparison, kind), x);
+        for &k in &kind.runs {
+            let (train, validation) = both(&runs[k], x);
             // One curve a run is enough to compare them: on rows that were not learnt from, if there are some.
-            let (part, points) = if both { ("validation", validation) } else { ("train", train) };
+            let (part, points) =
+                if validation.is_empty() { ("train", train) } else { ("validation", validation) };
             let colour = groups.iter().position(|group| group.contains(&k)).unwrap_or(0);
-            let series = Series::line(format!("{} {part}", run.name), points);
-            figure = figure.with(series.colour(colour).of_run(&run.name));
+            let series = Series::line(format!("{} {part}", runs[k].name), points);
+            figure = figure.with(series.colour(colour).of_run(&runs[k].name));
         }
-    }
-    figure
+        figure
+    };
+    kinds.iter().map(figure).collect()
+}
+
+/// The title of a figure of one kind of data; it names the data if there are several kinds.
+fn title(what: &str, comparison: &Comparison, kind: &DataKind) -> String {
+    if comparison.kinds.len() > 1 { format!("{what}: {}", kind.name) } else { what.into() }
 }
 
 /// Mean log-likelihood of repeated runs by epoch; bands are one standard deviation over the seeds. Empty if nothing is repeated.
-pub(super) fn mean_likelihood(comparison: &Comparison) -> Figure {
-    let mut figure = Figure::new("Log-likelihood, mean over seeds")
-        .x(Against::Epochs.axis())
-        .y(Axis::linear("nats per row"));
+pub(super) fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figure {
+    let mut figure =
+        likelihood_figure(&title("Log-likelihood, mean over seeds", comparison, kind), Against::Epochs);
     let repeated = comparison.groups.iter().enumerate().filter(|(_, group)| group.len() > 1);
-    for ((k, group), means) in repeated.zip(&comparison.curves) {
+    for ((k, group), means) in
+        repeated.zip(&comparison.curves).filter(|((_, group), _)| kind.runs.contains(&group[0]))
+    {
         let point = |&(epoch, Summary { mean, sd, .. }): &(usize, Summary)| {
             Point::with_error(epoch as f64, mean, sd.unwrap_or(0.0))
         };
         let name = format!("{} ({} seeds)", estimator(&comparison.runs[group[0]]), group.len());
         figure = figure.with(Series::line(name, thinned(means.iter().map(point))).colour(k));
     }
-    figure.size(960.0, 400.0)
+    figure
 }
 
 type Value = fn(&Metrics) -> Option<f64>;

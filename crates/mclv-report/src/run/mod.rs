@@ -7,6 +7,6 @@ mod several;
 mod single;
 mod words;
 
-pub use curves::{Against, likelihood, watched};
-pub use several::{Comparison, Means, several_runs};
+pub use curves::{Against, likelihood, likelihoods, watched};
+pub use several::{Comparison, DataKind, Means, several_runs};
 pub use single::{ModelPictures, ModelTours, ModelView, single_run};

@@ -2,7 +2,7 @@
 
 use super::curves::mean_likelihood;
 use super::words::estimator;
-use super::{Against, likelihood};
+use super::{Against, likelihoods};
 use crate::page::{Block, Cell, Column, Level, Page, Section, Table, Verdict};
 use mclv::human_seconds;
 use mclv::statistics::Summary;
@@ -13,6 +13,8 @@ use std::collections::BTreeSet;
 pub struct Comparison {
     /// The runs, each with another name.
     pub runs: Vec<RunRecord>,
+    /// Runs by the data that their likelihoods are of. Likelihoods of different kinds are never drawn on one axis.
+    pub kinds: Vec<DataKind>,
     /// The numbers of runs that differ in the seed only.
     pub groups: Vec<Vec<usize>>,
     /// Of each group of two or more: epochs, and the likelihood over its runs (of validation rows if there are some).
@@ -21,6 +23,14 @@ pub struct Comparison {
     pub means: Vec<Means>,
     /// The names of the settings that differ, each with its value in every run.
     pub settings: Vec<(String, Vec<String>)>,
+}
+
+/// Runs whose likelihoods are of the same data, prepared in the same way.
+pub struct DataKind {
+    /// The data and how they were prepared, in words that no other kind has.
+    pub name: String,
+    /// The numbers of the runs.
+    pub runs: Vec<usize>,
 }
 
 /// Results of runs that differ in the seed only.
@@ -39,22 +49,54 @@ pub struct Means {
 
 /// The page of several runs.
 pub fn several_runs(comparison: &Comparison) -> Page {
-    let Comparison { runs, groups, .. } = comparison;
-    let tabs = vec![
-        ("by epoch".to_owned(), likelihood(runs, groups, Against::Epochs)),
-        ("by wall time".to_owned(), likelihood(runs, groups, Against::Seconds)),
-        ("mean over seeds".to_owned(), mean_likelihood(comparison)),
-    ];
-    let note =
-        "On validation rows where there are some. The boxes in the table of runs hide and show curves.";
-    let problems = runs.iter().flat_map(|run| {
-        run.problems.iter().map(|p| Verdict::new(Level::Bad, format!("{}: missing: {p}", run.name)))
+    let Comparison { runs, kinds, .. } = comparison;
+    let mut by_epoch = likelihoods(comparison, Against::Epochs).into_iter();
+    let mut by_time = likelihoods(comparison, Against::Seconds).into_iter();
+    let charts = kinds.iter().zip(by_epoch.by_ref().zip(by_time.by_ref())).map(|(kind, (epochs, seconds))| {
+        let tabs = vec![
+            ("by epoch".to_owned(), epochs),
+            ("by wall time".to_owned(), seconds),
+            ("mean over seeds".to_owned(), mean_likelihood(comparison, kind)),
+        ];
+        let note =
+            "On validation rows where there are some. The boxes in the table of runs hide and show curves.";
+        Block::Charts { tabs, wide: true, note: note.into() }
     });
+    let likelihoods = unlike(kinds).map(Block::Verdicts).into_iter().chain(charts).collect::<Vec<_>>();
+    let table = [Block::Verdicts(troubles(runs)), Block::Table(table_of_runs(comparison))];
     Page::new(format!("{} runs", runs.len()), sources(runs))
-        .with(Section::new("Likelihood", [Block::Charts { tabs, wide: true, note: note.into() }]))
-        .with(Section::new("Runs", [Block::Verdicts(problems.collect()), Block::Table(table_of_runs(runs))]))
+        .with(Section::new("Likelihood", likelihoods))
+        .with(Section::new("Runs", table))
         .with(Section::new("Means over seeds", over_seeds(comparison)))
         .with(Section::new("Settings that differ", settings(comparison)))
+}
+
+/// That the runs are of several kinds of data, if they are.
+fn unlike(kinds: &[DataKind]) -> Option<Vec<Verdict>> {
+    let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
+    let text = format!(
+        "These runs are of {} kinds of data: {}. Likelihoods of different data, splits or binarisations cannot be \
+         compared; each kind has a chart of its own.",
+        kinds.len(),
+        names.join("; ")
+    );
+    (kinds.len() > 1).then(|| vec![Verdict::new(Level::Note, text)])
+}
+
+/// What is missing, and which runs have warnings that lasted to the end.
+fn troubles(runs: &[RunRecord]) -> Vec<Verdict> {
+    let mut verdicts = Vec::new();
+    for run in runs {
+        let missing = run.problems.iter().map(|p| (Level::Bad, format!("{}: missing: {p}", run.name)));
+        verdicts.extend(missing.map(|(level, text)| Verdict::new(level, text)));
+        let n = run.warnings().iter().filter(|warning| !warning.is_over).count();
+        if n > 0 {
+            let text =
+                format!("{}: the guards gave {n} kinds of warnings; its own report has them.", run.name);
+            verdicts.push(Verdict::new(Level::Warning, text));
+        }
+    }
+    verdicts
 }
 
 fn sources(runs: &[RunRecord]) -> String {
@@ -67,8 +109,12 @@ fn number(value: Option<f64>, digits: usize) -> Cell {
     value.map_or_else(|| Cell::text("–"), |x| Cell::number(x, format!("{x:.digits$}")))
 }
 
-fn table_of_runs(runs: &[RunRecord]) -> Table {
-    let header = vec![
+fn table_of_runs(Comparison { runs, kinds, .. }: &Comparison) -> Table {
+    // Numbers of different data stand below each other: the table says which is which.
+    let several = kinds.len() > 1;
+    let data_of =
+        |k: usize| kinds.iter().find(|kind| kind.runs.contains(&k)).map_or("–", |kind| &kind.name);
+    let mut header = vec![
         Column::text("run"),
         Column::text("estimator"),
         Column::number("hidden"),
@@ -80,11 +126,14 @@ fn table_of_runs(runs: &[RunRecord]) -> Table {
         Column::number("log Z ±"),
         Column::number("time"),
     ];
-    let row = |run: &RunRecord| {
+    if several {
+        header.insert(1, Column::text("data"));
+    }
+    let row = |(k, run): (usize, &RunRecord)| {
         let last = run.metrics.last();
         let evaluated = run.last_evaluated();
         let settings = run.settings.as_ref();
-        vec![
+        let mut cells = vec![
             Cell::text(&run.name),
             Cell::text(estimator(run)),
             number(settings.map(|t| t.n_hidden as f64), 0),
@@ -95,10 +144,14 @@ fn table_of_runs(runs: &[RunRecord]) -> Table {
             number(run.best().map(|best| best.log_likelihood), 3),
             number(evaluated.and_then(|m| m.log_z.as_ref()?.std_err), 3),
             last.map_or_else(|| Cell::text("–"), |m| Cell::number(m.seconds, human_seconds(m.seconds))),
-        ]
+        ];
+        if several {
+            cells.insert(1, Cell::text(data_of(k)));
+        }
+        cells
     };
     let names = runs.iter().map(|r| r.name.clone()).collect();
-    Table { header, rows: runs.iter().map(row).collect(), sortable: true, runs: names }
+    Table { header, rows: runs.iter().enumerate().map(row).collect(), sortable: true, runs: names }
 }
 
 fn over_seeds(comparison: &Comparison) -> Vec<Block> {

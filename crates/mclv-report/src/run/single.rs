@@ -8,11 +8,11 @@ use crate::log_z;
 use crate::page::{Block, Level, Page, Section, Verdict};
 use crate::pictures::{self, Reconstructions, Shape};
 use crate::tours::{self, Toured};
-use mclv::human_seconds;
 use mclv::partition::{Agreement, Guarantee, LogZ};
 use mclv::settings::Spelling;
 use mclv::tour::Extremes;
 use mclv::train::{Metrics, RunRecord, WarningHistory};
+use mclv::{UnitUse, human_seconds};
 
 /// What is shown of the model itself.
 #[derive(Default)]
@@ -21,6 +21,8 @@ pub struct ModelView {
     pub pictures: Option<ModelPictures>,
     /// Tours of the model, if some were made.
     pub tours: Option<ModelTours>,
+    /// Hidden units that do nothing for the training rows, if these could be had.
+    pub units: Option<UnitUse>,
     /// What could not be had, in sentences.
     pub problems: Vec<String>,
 }
@@ -58,7 +60,7 @@ pub fn single_run(
     let n_hidden = run.metrics.last().map(|m| m.n_hidden).filter(|&n| n > 0);
     let units = n_hidden.map_or(String::new(), |n| format!(", {n} hidden units"));
     let subtitle = format!("{source}{units}, {}", estimator(run));
-    let curves_of = |x: Against| likelihood(std::slice::from_ref(run), &[], x);
+    let curves_of = |x: Against| likelihood(run, x);
     let tabs = vec![
         ("by epoch".to_owned(), curves_of(Against::Epochs)),
         ("by wall time".to_owned(), curves_of(Against::Seconds)),
@@ -67,14 +69,23 @@ pub fn single_run(
     let charts = |charts: Vec<(Figure, &'static str)>| {
         charts.into_iter().map(|(figure, note)| Block::chart(figure, note)).collect::<Vec<_>>()
     };
+    let tours = view.tours.as_ref().map_or_else(Vec::new, tour_blocks);
+    let log_z = log_z::blocks(estimates, agreement);
+    let elsewhere = Page::new("", "").with(Section::new("", tours.iter().chain(&log_z).cloned()));
+    let mut summarised = verdicts(run, view);
+    let is_worrying = |verdict: &Verdict| verdict.level > Level::Note;
+    let worst = elsewhere.verdict().filter(|verdict| is_worrying(verdict));
+    if worst.is_none() && !summarised.iter().any(is_worrying) && !run.metrics.is_empty() {
+        summarised.insert(0, Verdict::new(Level::Good, no_problems(run, view, !estimates.is_empty())));
+    }
     Page::new(&run.name, subtitle)
-        .with(Section::new("Summary", [Block::Verdicts(verdicts(run, view)), Block::facts(summary(run))]))
+        .with(Section::new("Summary", [Block::Verdicts(summarised), Block::facts(summary(run))]))
         .with(Section::new("Likelihood", [likelihoods]))
         .with(Section::new("Training", charts(watched(run))))
         .with(Section::new("Tours in training", charts(curves::tours_in_training(run))))
-        .with(Section::new("Tours", view.tours.as_ref().map_or_else(Vec::new, tour_blocks)))
+        .with(Section::new("Tours", tours))
         .with(Section::new("Pictures", view.pictures.as_ref().map_or_else(Vec::new, picture_blocks)))
-        .with(Section::new("log Z", log_z::blocks(estimates, agreement)))
+        .with(Section::new("log Z", log_z))
         .with(Section::new("Provenance", provenance(run)))
 }
 
@@ -172,6 +183,16 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
     facts
 }
 
+/// That nothing is wrong, and what was looked at.
+fn no_problems(run: &RunRecord, view: &ModelView, has_log_z: bool) -> String {
+    let mut checked = vec!["the guards of training"];
+    checked.extend(run.last_evaluated().map(|_| "the likelihood"));
+    checked.extend(view.units.map(|_| "hidden units"));
+    checked.extend(view.tours.as_ref().map(|_| "tours and the chain"));
+    checked.extend(has_log_z.then_some("log Z"));
+    format!("No problems found. Checked: {}.", checked.join(", "))
+}
+
 /// What the guards said, each kind once, and what is missing.
 fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
@@ -188,11 +209,17 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
         let level = if *is_over { Level::Note } else { Level::Warning };
         verdicts.push(Verdict::new(level, format!("{when}: {}", latest.in_words(Spelling::Flags))));
     }
-    if warnings.is_empty() && !run.metrics.is_empty() {
-        verdicts.push(Verdict::new(
-            Level::Good,
-            "No guard had anything to say: units, chains, tours and likelihood behave.",
-        ));
+    if let Some(UnitUse { n_hidden, n_dead, n_saturated, n_idle }) = view.units {
+        for (n, what) in [
+            (n_dead, "are off for every training row"),
+            (n_saturated, "are on for every training row"),
+            (n_idle, "are idle: the probability that they are on hardly changes from row to row"),
+        ] {
+            if n > 0 {
+                let text = format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would do.");
+                verdicts.push(Verdict::new(Level::Warning, text));
+            }
+        }
     }
     if !run.is_finished {
         let done = run.epochs_done();

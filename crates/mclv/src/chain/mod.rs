@@ -1,8 +1,10 @@
 //! Markov chains: what their visible layer holds, and a block of them that steps together.
 
 mod block;
+mod probe;
 
 pub(crate) use block::{BLOCK, Chains, Clock};
+pub(crate) use probe::{Probe, Records, scatter};
 
 use crate::words::words;
 

@@ -4,10 +4,12 @@ mod centring;
 mod init;
 mod pseudo_likelihood;
 mod rbm;
+mod units;
 
 pub use centring::Offsets;
 pub use init::Init;
 pub use rbm::Rbm;
+pub use units::UnitUse;
 
 #[cfg(test)]
 pub(crate) use rbm::tests;

@@ -52,7 +52,7 @@ pub fn exact_samples(
     let groups = StartTable::from_log_weights(log_sums);
     let n_hidden = small.n_hidden();
     let of_hidden = small.mirror();
-    let random = |sample: usize| stream(seed, Purpose::Sample, sample as u64);
+    let random = |sample: usize| stream(seed, Purpose::ExactSample, sample as u64);
     let mut drawn: Vec<(usize, usize)> =
         (0..n_samples).map(|sample| (groups.draw(random(sample).at(0)), sample)).collect();
     drawn.sort_unstable();

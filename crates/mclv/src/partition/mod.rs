@@ -39,4 +39,5 @@ pub(crate) use plan::spread;
 pub use plan::{Inputs, MethodSettings, Plan};
 pub use reverse_ais::{Origin, ReverseAisSettings, reverse_ais};
 pub use scouts::N_SCOUTS;
+pub(crate) use scouts::states_to_join;
 pub use temperatures::Spacing;

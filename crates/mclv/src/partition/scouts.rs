@@ -195,7 +195,7 @@ fn anneal(
 
 /// The states that scouts found outside `set`, so that they can join it; and the steps that were made. New scouts are
 /// sent until all of them find themselves in the set, four rounds at most and no more than `max_steps`.
-pub(super) fn states_to_join(
+pub(crate) fn states_to_join(
     rbm: &Rbm,
     set: Option<&StoppingSet>,
     base: Option<&[f32]>,

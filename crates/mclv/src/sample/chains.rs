@@ -2,7 +2,7 @@
 
 use super::Given;
 use crate::bits::{BitRows, words_for};
-use crate::chain::{Chains, Clock, VisibleChain};
+use crate::chain::{Chains, Clock, Probe, Records, VisibleChain, scatter};
 use crate::data::{RealRows, Rows};
 use crate::mixing::Mixing;
 use crate::model::Rbm;
@@ -11,8 +11,7 @@ use crate::progress::{Progress, Silent};
 use crate::rng::{Purpose, Rng, stream};
 use crate::team;
 use crate::{Error, Result};
-use mclv_kernels::Isa;
-use mclv_kernels::layer::{self, Scratch, ThreadScratch};
+use mclv_kernels::layer::{Scratch, ThreadScratch};
 use mclv_kernels::tiles::Tiles;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,8 +25,11 @@ const STEPS_PER_ROUND: u32 = 64;
 /// The longest chain: each step takes two numbers of its stream's 2³², the start two more.
 const MAX_STEPS: u32 = u32::MAX / 2 - 1;
 
-/// Free energies recorded of each chain of the first block, over the second half of its steps: too few to be felt.
+/// Times at which the chains of the first block are looked at, over the second half of their steps: too few to be felt.
 const RECORDS: u32 = 256;
+
+/// Chains from random states that the first block is compared with.
+const WITNESSES: usize = BLOCK;
 
 /// Values in all samples together, a byte each in a file.
 const MAX_VALUES: usize = 1 << 33;
@@ -69,8 +71,10 @@ pub struct Samples {
     /// `E[v|h]` at the hidden states that `v` was drawn from, if asked for: the same samples, smoothed. Units whose
     /// values were given have these.
     pub means: Option<RealRows>,
-    /// How the free energy of the first 16 chains moved over the second half of their steps, times in steps; `None` if
-    /// that was too short to say. Chains with different known units are not compared with each other.
+    /// How the first 16 chains moved over the second half of their steps, times in steps; `None` if that was too short to
+    /// say. They are compared with 16 more chains that begin in random states, by the free energy and by the leading
+    /// directions of the weights; the worst of these numbers counts. Chains with different known values are not compared
+    /// with each other.
     pub mixing: Option<Mixing>,
 }
 
@@ -146,12 +150,15 @@ pub fn sample(
     let mut v = BitRows::zeros(n_samples, n_visible);
     let n_words = v.n_words();
     let done = AtomicU64::new(0);
+    let probe = Probe::new(rbm);
     // Of this rank's share.
     let total = n_samples as u64 * u64::from(settings.burn_in) / team::size() as u64;
     let of_block = |scratch: &mut ThreadScratch, (b, v): (usize, &mut [u64])| {
         let n_rows = v.len() / n_words;
-        let block = Block { rbm, first: b * BLOCK, n_rows, seed: settings.seed, given };
-        block.run(v, start, settings, scratch, |n_steps| {
+        let first = b * BLOCK;
+        let probe = (first == 0).then_some(&probe);
+        let block = Block { rbm, first, n_rows, settings, given: Conditions { given, n: n_samples }, probe };
+        block.run(v, Some(start), scratch, |n_steps| {
             let n = u64::from(n_steps) * n_rows as u64;
             progress.report(done.fetch_add(n, Ordering::Relaxed) + n, total);
             progress.cancelled()
@@ -161,7 +168,19 @@ pub fn sample(
         let blocks = words.par_chunks_mut(BLOCK * n_words).enumerate().map(|(k, v)| (first + k, v));
         blocks.map_init(Scratch::of_thread, of_block).collect()
     })?;
-    let mixing = judge(&blocks[0].energies, n_samples.min(BLOCK), settings.burn_in, given.is_some());
+    let n_first = n_samples.min(BLOCK);
+    let conditions = Conditions { given, n: n_first };
+    // Every rank runs them: they are few.
+    let witnesses =
+        Block { rbm, first: 0, n_rows: WITNESSES, settings, given: conditions, probe: Some(&probe) };
+    let mut ends = vec![0; WITNESSES * n_words];
+    let witnesses = witnesses.run(&mut ends, None, &mut Scratch::of_thread(), |_| progress.cancelled())?;
+    let group_of = |chain: usize| {
+        let chain = if chain < n_first { chain } else { chain - n_first };
+        conditions.number_of(chain)
+    };
+    let records = [(&blocks[0].records, n_first), (&witnesses.records, WITNESSES)];
+    let mixing = probe.judge(&records, group_of, stride(settings.burn_in));
     let means = settings.means.then(|| {
         let blocks: Vec<Vec<f32>> = blocks.into_iter().map(|block| block.means).collect();
         RealRows::new(n_visible, blocks.concat())
@@ -197,20 +216,23 @@ fn stride(burn_in: u32) -> u32 {
     (burn_in / 2).div_ceil(RECORDS).max(1)
 }
 
-/// What the energies of `n_chains` chains, recorded together, say.
-fn judge(energies: &[f64], n_chains: usize, burn_in: u32, conditional: bool) -> Option<Mixing> {
-    let mut chains: Vec<Vec<f64>> =
-        (0..n_chains).map(|r| energies.iter().skip(r).step_by(n_chains).copied().collect()).collect();
-    if conditional {
-        // Each chain has a distribution of its own: only its changes count.
-        for chain in &mut chains {
-            let mean = chain.iter().sum::<f64>() / chain.len().max(1) as f64;
-            chain.iter_mut().for_each(|x| *x -= mean);
-        }
+/// What is known of the first `n` chains; chains after them have the same again.
+#[derive(Clone, Copy)]
+struct Conditions<'a> {
+    given: Option<&'a Given>,
+    n: usize,
+}
+
+impl<'a> Conditions<'a> {
+    /// The number of the distribution of a chain: chains with the same number have the same known values.
+    fn number_of(&self, chain: usize) -> usize {
+        self.given.map_or(0, |given| given.row_number(chain % self.n))
     }
-    let mixing = Mixing::new(&chains)?;
-    let autocorrelation_time = mixing.autocorrelation_time * f64::from(stride(burn_in));
-    Some(Mixing { autocorrelation_time, ..mixing })
+
+    /// The known values of a chain, packed, zero elsewhere.
+    fn row_of(&self, chain: usize) -> Option<&'a [u64]> {
+        self.given.map(|given| given.row_of_chain(chain % self.n))
+    }
 }
 
 fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&Given>) -> Result<()> {
@@ -239,10 +261,10 @@ fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&
 struct Finished {
     /// The last means, if they are wanted.
     means: Vec<f32>,
-    /// `−F(v)` of all chains, again and again, if this is the first block.
-    energies: Vec<f64>,
+    /// What the probe recorded, if there is one.
+    records: Records,
 }
-team::parcel!(Finished { means, energies });
+team::parcel!(Finished { means, records });
 
 /// Some chains that are advanced together.
 struct Block<'a> {
@@ -250,47 +272,47 @@ struct Block<'a> {
     /// The first chain's number.
     first: usize,
     n_rows: usize,
-    seed: u64,
-    given: Option<&'a Given>,
+    settings: &'a SampleSettings,
+    given: Conditions<'a>,
+    probe: Option<&'a Probe<'a>>,
 }
 
 impl Block<'_> {
-    /// Run all steps; `pause` hears how many were made and says whether to stop. Leaves the samples in `v`.
+    /// Run all steps; `pause` hears how many were made and says whether to stop. Leaves the samples in `v`. Without a start
+    /// these are witnesses, which begin in random states and have random numbers of their own.
     fn run(
         &self,
         v: &mut [u64],
-        start: Start<'_>,
-        settings: &SampleSettings,
+        start: Option<Start<'_>>,
         scratch: &mut Scratch,
         pause: impl Fn(u32) -> bool,
     ) -> Result<Finished> {
-        let rbm = self.rbm;
+        let (rbm, settings) = (self.rbm, self.settings);
+        let purpose = if start.is_some() { Purpose::Sample } else { Purpose::SampleWitness };
         let mut means = settings.means.then(|| Tiles::zeros(self.n_rows, rbm.n_visible()));
-        let mut chains = self.chains();
+        let mut chains = self.chains(purpose);
         match start {
+            None => scatter(&mut chains, rbm, settings.seed, purpose, scratch),
             // No hidden unit is on: what is left is the visible biases.
-            Start::Bias => chains.sample_visible(rbm, scratch, None),
-            Start::Rows(rows) => match rows.select(&self.cycle(rows.n_rows())) {
+            Some(Start::Bias) => chains.sample_visible(rbm, scratch, None),
+            Some(Start::Rows(rows)) => match rows.select(&self.cycle(rows.n_rows())) {
                 Rows::Bits(rows) => chains.set_v_bits(rows.words()),
                 Rows::Reals(rows) => chains.set_v_reals(rows.into_values()),
                 Rows::Sparse(rows) => chains.set_v_reals(rows.to_reals().into_values()),
             },
         }
         // The first number of a chain is for its start, the second is not used.
-        chains.set_clocks(|chain| self.clock(chain, 2));
+        chains.set_clocks(|chain| self.clock(purpose, chain, 2));
         self.clamp(&mut chains);
-        let mut energies = Vec::new();
+        let mut records = Records::new();
         let stride = stride(settings.burn_in);
         for t in 1..=settings.burn_in {
             chains.draw_hidden(rbm, scratch, None);
             let wanted = means.as_mut().filter(|_| t == settings.burn_in);
             chains.sample_visible(rbm, scratch, wanted);
             self.clamp(&mut chains);
-            if self.first == 0 && t > settings.burn_in / 2 && t.is_multiple_of(stride) {
-                let from = energies.len();
-                energies.resize(from + self.n_rows, 0.0);
-                let out = &mut energies[from..];
-                layer::quick_log_weights(Isa::best(), rbm.up(), rbm.visible_bias(), chains.v(), scratch, out);
+            if let Some(probe) = self.probe.filter(|_| t > settings.burn_in / 2 && t.is_multiple_of(stride)) {
+                probe.record(&chains, scratch, &mut records);
             }
             let rest = t % STEPS_PER_ROUND;
             if rest == 0 || t == settings.burn_in {
@@ -305,19 +327,19 @@ impl Block<'_> {
         if !means.is_empty() {
             self.clamp_reals(&mut means);
         }
-        Ok(Finished { means, energies })
+        Ok(Finished { means, records })
     }
 
     /// Chains with no hidden unit on.
-    fn chains(&self) -> Chains {
+    fn chains(&self, purpose: Purpose) -> Chains {
         let h = vec![0; self.n_rows * words_for(self.rbm.n_hidden())];
-        let clocks = (0..self.n_rows).map(|chain| self.clock(chain, 0)).collect();
+        let clocks = (0..self.n_rows).map(|chain| self.clock(purpose, chain, 0)).collect();
         Chains::new(self.rbm, VisibleChain::Sampled, h, clocks)
     }
 
     /// The random numbers of one chain of the block, from half-step `next` on.
-    fn clock(&self, chain: usize, next: u32) -> Clock {
-        Clock::new(stream(self.seed, Purpose::Sample, (self.first + chain) as u64), next)
+    fn clock(&self, purpose: Purpose, chain: usize, next: u32) -> Clock {
+        Clock::new(stream(self.settings.seed, purpose, (self.first + chain) as u64), next)
     }
 
     /// Which of `n` rows each chain takes.
@@ -326,24 +348,24 @@ impl Block<'_> {
     }
 
     fn clamp(&self, chains: &mut Chains) {
-        if self.given.is_some() {
+        if self.given.given.is_some() {
             chains.change_v(|v| self.clamp_bits(v), |v| self.clamp_reals(v));
         }
     }
 
     fn clamp_bits(&self, v: &mut [u64]) {
-        let Some(given) = self.given else { return };
+        let Some(mask) = self.given.given.map(Given::mask) else { return };
         for (row, chain) in v.chunks_exact_mut(words_for(self.rbm.n_visible())).zip(self.first..) {
-            let known = given.mask().row(0).iter().zip(given.row_of_chain(chain));
+            let known = mask.row(0).iter().zip(self.given.row_of(chain).into_iter().flatten());
             row.iter_mut().zip(known).for_each(|(word, (mask, value))| *word = *word & !mask | value);
         }
     }
 
     fn clamp_reals(&self, v: &mut [f32]) {
-        let Some(given) = self.given else { return };
+        let Some(mask) = self.given.given.map(Given::mask) else { return };
         for (row, chain) in v.chunks_exact_mut(self.rbm.n_visible()).zip(self.first..) {
-            crate::bits::ones(given.mask().row(0)).for_each(|i| row[i] = 0.0);
-            crate::bits::ones(given.row_of_chain(chain)).for_each(|i| row[i] = 1.0);
+            crate::bits::ones(mask.row(0)).for_each(|i| row[i] = 0.0);
+            self.given.row_of(chain).into_iter().flat_map(crate::bits::ones).for_each(|i| row[i] = 1.0);
         }
     }
 }

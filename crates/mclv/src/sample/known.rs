@@ -239,6 +239,12 @@ impl Given {
         self.mask.n_bits()
     }
 
+    /// The number of the row whose known values a chain has; equal rows have one number.
+    pub(super) fn row_number(&self, chain: usize) -> usize {
+        let row = self.row_of_chain(chain);
+        (0..self.values.n_rows()).find(|&r| self.values.row(r) == row).unwrap_or(0)
+    }
+
     /// The known values of a chain, packed, zero elsewhere.
     pub(super) fn row_of_chain(&self, chain: usize) -> &[u64] {
         self.values.row(chain % self.values.n_rows())

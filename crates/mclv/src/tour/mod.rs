@@ -20,6 +20,7 @@ mod alias;
 mod binomial;
 mod ccdf;
 mod classes;
+mod conclusion;
 mod engine;
 mod estimate;
 mod extremes;
@@ -34,9 +35,11 @@ mod tail;
 mod tests;
 mod theory;
 mod walk;
+mod witness;
 
 pub use ccdf::{Ccdf, CcdfPoint};
 pub use classes::ClassTours;
+pub use conclusion::{Conclusion, TourVerdict};
 #[cfg(test)]
 pub(crate) use engine::N_ENGINES;
 pub use engine::{AddStatistics, TourEngine};
@@ -50,3 +53,4 @@ pub use stopping_set::StoppingSet;
 pub use tail::{Contribution, TailFit};
 pub use theory::{HiddenChain, TourTheory};
 pub(crate) use walk::{Place, Walk};
+pub use witness::Witnesses;

@@ -78,7 +78,7 @@ impl StoppingSet {
                     h.row_mut(chain).copy_from_slice(set.states().row(chain % set.len()));
                 }
                 None => {
-                    let mut rng = stream(seed, Purpose::Pilot, 1 << 40 | chain as u64).reader();
+                    let mut rng = stream(seed, Purpose::PilotStates, 1 << 40 | chain as u64).reader();
                     (0..n_hidden).for_each(|j| h.set(chain, j, rng.next_u32() & 1 == 1));
                 }
             }
@@ -86,7 +86,7 @@ impl StoppingSet {
         let of_block = |block: usize| {
             let chains = block * BLOCK..n_chains.min((block + 1) * BLOCK);
             let first = h.rows(chains.start, chains.len()).to_vec();
-            let clock = |chain: usize| Clock::new(stream(seed, Purpose::Pilot, chain as u64), 0);
+            let clock = |chain: usize| Clock::new(stream(seed, Purpose::PilotStates, chain as u64), 0);
             let mut chains = Chains::new(rbm, VisibleChain::Sampled, first, chains.map(clock).collect());
             let mut visited = Vec::with_capacity(n_steps as usize * chains.h().len());
             let mut scratch = Scratch::of_thread();

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
-use crate::rng::{Purpose, stream};
+use crate::rng::{Draws, Purpose, stream};
 use hashbrown::HashTable;
 
 /// A set of hidden states `H`; the stopping set proper is `S = H × {all v}`.
@@ -88,7 +88,7 @@ impl StoppingSet {
         let chosen = chosen.as_ref().unwrap_or(data);
         let mut all = BitRows::zeros(0, rbm.n_hidden());
         for m in 0..n_per_row {
-            let draws = |r: usize| stream(seed, Purpose::StoppingSet, occasion << 24 | r as u64).at(m as u32);
+            let draws = |r: usize| draws_of(seed, occasion, r as u64, m as u64);
             all.append(&rbm.sample_h_from_v(chosen, draws)?);
         }
         Ok(Self::with_members(&all))
@@ -115,6 +115,16 @@ impl StoppingSet {
     }
 }
 
+/// The random numbers of draw `m` from a row: no two draws of a seed share them.
+///
+/// Rows beyond 2²⁴ do not fit beside the occasion. They take their further bits into the number of the step.
+fn draws_of(seed: u64, occasion: u64, row: u64, m: u64) -> Draws {
+    let (low, high) = (row & 0xff_ffff, row >> 24);
+    let step = u32::try_from(high << 20 | m).ok().filter(|_| high == 0 || m < 1 << 20);
+    let step = step.expect("at most 2³⁶ rows, and 2²⁰ draws from each where rows are more than 2²⁴");
+    stream(seed, Purpose::StoppingSet, occasion << 24 | low).at(step)
+}
+
 /// Multiply, fold and rotate: states are near-random bits already.
 fn hash(words: &[u64]) -> u64 {
     words.iter().fold(0x243f_6a88_85a3_08d3, |hash: u64, &word| {
@@ -127,6 +137,22 @@ fn hash(words: &[u64]) -> u64 {
 mod tests {
     use super::*;
     use std::collections::HashSet;
+
+    #[test]
+    fn no_two_draws_share_random_numbers_however_many_rows_there_are() {
+        let far = 1 << 24;
+        let mut seen = HashSet::new();
+        for occasion in [0, 1, 2] {
+            for row in [0, 1, far - 1, far, far + 1, 2 * far, 2 * far + 1] {
+                for m in [0, 1, 7] {
+                    assert!(seen.insert(draws_of(5, occasion, row, m).block(0)), "{occasion} {row} {m}");
+                }
+            }
+        }
+        // Sets of fewer rows are what they have always been.
+        let old = stream(5, Purpose::StoppingSet, 2 << 24 | 77).at(3);
+        assert_eq!(draws_of(5, 2, 77, 3).block(0), old.block(0));
+    }
 
     #[test]
     fn membership_is_that_of_a_plain_set() {

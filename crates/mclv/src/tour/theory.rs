@@ -11,12 +11,16 @@ use crate::model::Rbm;
 use crate::{Error, Result};
 use rayon::prelude::*;
 
-/// Units of either layer that are enumerated.
-const MAX_UNITS: usize = 12;
+/// Hidden units, and units of both layers together, that are enumerated.
+const MAX_HIDDEN: usize = 12;
+const MAX_UNITS: usize = 24;
+/// Enumeration is quick if it takes about 2 to this power of operations.
+const QUICK_WORK: usize = 27;
 
 /// The chain of hidden states of a small model.
 ///
-/// Limited to 12 units in each layer: memory is `8·4^n_hidden` bytes and more, time `2^(2 n_hidden + n_visible)`.
+/// Limited to 12 hidden units and 24 units in both layers: memory is `16·2^(n_visible + n_hidden)` bytes and more, time
+/// `2^(2 n_hidden + n_visible)`.
 #[derive(Clone, Debug)]
 pub struct HiddenChain {
     n: usize,
@@ -36,16 +40,16 @@ impl HiddenChain {
     /// Enumerate `rbm`.
     ///
     /// # Errors
-    /// If a layer has more than 12 units.
+    /// If the model is too large: see [`fits`](Self::fits).
     pub fn new(rbm: &Rbm) -> Result<Self> {
-        for (what, got) in [("n-visible", rbm.n_visible()), ("n-hidden", rbm.n_hidden())] {
-            if got > MAX_UNITS {
-                return Err(Error::InvalidSetting {
-                    name: what,
-                    value: got.to_string(),
-                    cure: "tours are solved exactly for at most 12 units in each layer",
-                });
-            }
+        if !Self::fits(rbm) {
+            let (name, got) = if rbm.n_hidden() > MAX_HIDDEN {
+                ("n-hidden", rbm.n_hidden())
+            } else {
+                ("n-visible", rbm.n_visible())
+            };
+            let cure = "tours are solved exactly for at most 12 hidden units and 24 units in both layers";
+            return Err(Error::InvalidSetting { name, value: got.to_string(), cure });
         }
         let (n, n_v) = (1 << rbm.n_hidden(), 1 << rbm.n_visible());
         let free = rbm.free_energy_h(&Rows::Bits(BitRows::all_states(rbm.n_hidden())))?;
@@ -65,6 +69,17 @@ impl HiddenChain {
         });
         let stationary = weights.iter().map(|w| w / total).collect();
         Ok(Self { n, n_v, log_z: total.ln() - least, stationary, transition, v_given_h, h_given_v })
+    }
+
+    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers together.
+    pub fn fits(rbm: &Rbm) -> bool {
+        rbm.n_hidden() <= MAX_HIDDEN && rbm.n_hidden() + rbm.n_visible() <= MAX_UNITS
+    }
+
+    /// Enumerates `rbm` if that takes about a second at most; else returns none.
+    pub fn if_quick(rbm: &Rbm) -> Option<Self> {
+        let is_quick = 2 * rbm.n_hidden() + rbm.n_visible().max(rbm.n_hidden()) <= QUICK_WORK;
+        is_quick.then(|| Self::new(rbm).ok()).flatten()
     }
 
     /// `log Z`.

@@ -17,7 +17,6 @@ mod tests;
 mod timetable;
 pub(crate) mod trainer;
 mod training;
-mod units;
 mod weights;
 
 pub use crate::settings::{Optimizer, Schedule};

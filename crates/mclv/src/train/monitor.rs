@@ -3,7 +3,6 @@
 use super::best::BestModel;
 use super::guard::Warning;
 use super::timetable::{N_CHAINS, SET_ROWS, Sizes, Timetable, Way};
-use super::units::Units;
 use super::weights;
 use crate::Result;
 use crate::data::Rows;
@@ -11,7 +10,7 @@ use crate::gradient::TourInfo;
 use crate::model::Rbm;
 use crate::partition::{
     AisSettings, Declined, ExactSettings, LogZ, ais, base_bias, exact, mclv_from_tours, mean_interval,
-    nominal_seconds, spread,
+    nominal_seconds, spread, states_to_join,
 };
 use crate::progress::Progress;
 use crate::settings::CheckedSettings;
@@ -27,6 +26,9 @@ const PROBED_ROWS: usize = 500;
 const PILOT_TOURS: usize = 4_000;
 /// Pilot tours may take one part in this many of the steps.
 const PILOT_SHARE: u64 = 4;
+/// Chains that look for modes which an evaluation may miss, and the part of its steps that they may take at first.
+const N_SCOUTS: usize = 32;
+const SCOUT_SHARE: u64 = 16;
 /// The standard error that tours aim at.
 const TARGET: f64 = 0.03;
 /// The tours that count may take this many times the steps that are expected of them.
@@ -184,7 +186,7 @@ impl Monitor {
         let pseudo = rbm.pseudo_log_likelihood(&self.probed)?;
         metrics.pseudo_log_likelihood = Some(pseudo.iter().sum::<f64>() / pseudo.len() as f64);
         metrics.reconstruction_error = Some(rbm.reconstruction_error(&self.probed)?);
-        let units = Units::count(rbm, &self.probed)?;
+        let units = rbm.unit_use(&self.probed)?;
         metrics.n_saturated = Some(units.n_saturated);
         metrics.n_dead = Some(units.n_dead);
         metrics.n_idle = Some(units.n_idle);
@@ -269,11 +271,17 @@ impl Monitor {
     ) -> Result<Option<LogZ>> {
         match way {
             Way::Exact => exact(rbm, &ExactSettings { time_limit: f64::INFINITY }, progress).map(Some),
-            Way::Tours { max_steps } => by_tours(rbm, rows, max_steps, seed, progress),
+            Way::Tours { max_steps } => by_tours(rbm, rows, &self.base, max_steps, seed, progress),
             Way::Ais { n_betas } => {
                 let base_bias = Some(self.base.clone());
-                let settings =
-                    AisSettings { n_chains: N_CHAINS, n_betas, base_bias, seed, ..Default::default() };
+                let settings = AisSettings {
+                    n_chains: N_CHAINS,
+                    n_betas,
+                    base_bias,
+                    n_check: N_SCOUTS,
+                    seed,
+                    ..Default::default()
+                };
                 Ok(Some(without_unsound_error(ais(rbm, &settings, progress)?)))
             }
         }
@@ -296,12 +304,17 @@ pub(super) fn mean_log_likelihood(rbm: &Rbm, part: Weighted<'_>, log_z: &LogZ) -
 fn by_tours(
     rbm: &Rbm,
     rows: &Rows,
+    base: &[f32],
     max_steps: u64,
     seed: u64,
     progress: &dyn Progress,
 ) -> Result<Option<LogZ>> {
     let some = spread(rows.n_rows(), SET_ROWS);
-    let set = StoppingSet::draw(rbm, rows, &some, 1, seed, 0)?;
+    let drawn = StoppingSet::draw(rbm, rows, &some, 1, seed, 0)?;
+    let max_scout_steps = max_steps / SCOUT_SHARE;
+    let (found, n_scout_steps) =
+        states_to_join(rbm, Some(&drawn), Some(base), N_SCOUTS, seed, max_scout_steps, progress)?;
+    let set = found.map_or(drawn.clone(), |found| drawn.union(&found));
     let engine = TourEngine::with_set(rbm, Cow::Owned(set))?;
     let limit = max_steps / PILOT_SHARE;
     let pilot = TourSettings {
@@ -328,8 +341,9 @@ fn by_tours(
         seed,
         ..Default::default()
     };
-    let mut log_z = mclv_from_tours(&engine.run(&counted, progress)?)?;
-    log_z.n_states += pilot.n_steps() as f64;
+    let tours = engine.run(&counted, progress)?;
+    let mut log_z = mclv_from_tours(&engine, &tours, N_SCOUTS, seed, progress)?;
+    log_z.n_states += (pilot.n_steps() + n_scout_steps) as f64;
     Ok(Some(without_unsound_error(log_z)))
 }
 

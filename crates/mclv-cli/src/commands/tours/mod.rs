@@ -6,7 +6,7 @@ pub(crate) use args::ToursArgs;
 
 use super::{check_output, logz, model_data};
 use crate::cli::Global;
-use crate::output::{Output, facts, table};
+use crate::output::{Output, facts, table, wrapped};
 use crate::plot;
 use crate::view;
 use crate::watch::Watch;
@@ -16,8 +16,8 @@ use mclv::data::{Dataset, Labels, RealRows, Rows};
 use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
 use mclv::progress::Silent;
 use mclv::tour::{
-    Ccdf, ClassTours, Contribution, End, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom, TailFit,
-    TourEngine, TourSettings, Tours,
+    Ccdf, ClassTours, Conclusion, Contribution, End, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom,
+    TailFit, TourEngine, TourSettings, Tours,
 };
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
 use mclv_report::figure::{Axis, Figure, PictureGrid, Point, Series};
@@ -28,8 +28,6 @@ use serde_json::json;
 
 /// Neighbouring lengths of the tail function differ by this factor at least, in JSON.
 const THINNING: f64 = 1.05;
-/// Models are solved exactly if that takes about 2 to this power of operations.
-const EXACT_WORK: usize = 27;
 /// Tours of each kind in the pictures of the page.
 const PAGE_TOURS: usize = 8;
 /// The grey of places without a picture.
@@ -58,6 +56,9 @@ struct Report {
     #[serde(serialize_with = "with_texts")]
     log_z: Option<LogZ>,
     exact: Option<Exact>,
+    /// Memorised, mixing or stuck.
+    #[serde(serialize_with = "with_text")]
+    conclusion: Conclusion,
     by_label: Option<Vec<LabelTours>>,
     ccdf: Ccdf,
     pictured: Option<Pictured>,
@@ -67,6 +68,19 @@ struct Report {
 
 fn with_texts<S: Serializer>(log_z: &Option<LogZ>, serializer: S) -> Result<S::Ok, S::Error> {
     log_z.as_ref().map(logz::with_texts).serialize(serializer)
+}
+
+/// The conclusion, and the same in sentences.
+fn with_text<S: Serializer>(conclusion: &Conclusion, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct WithText<'a> {
+        #[serde(flatten)]
+        conclusion: &'a Conclusion,
+        text: String,
+        own_starts: String,
+    }
+    let text = conclusion.to_string();
+    WithText { conclusion, text, own_starts: conclusion.own_starts() }.serialize(serializer)
 }
 
 /// What enumeration says of tours from `π_S`.
@@ -151,7 +165,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
             ToursFrom::Rows => (engine.run_from_rows(&data.rows, &settings, &watch)?, Some(&data.rows)),
         };
         drop(watch);
-        let mut report = Report::new(m, &model.rbm, &data, &drawn, (&engine, &tours), settings.seed)?;
+        let mut report = Report::new(m, &model.rbm, &data, &drawn, (&engine, &tours), global.seed())?;
         if args.pictures.is_some() {
             let columns = usize::from(args.columns);
             let Extremes { shortest, longest } = engine.extremes(&tours, &settings, rows, columns)?;
@@ -168,7 +182,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         }
         let name = format!("m = {m}");
         if args.report.is_some() {
-            toured.push(view::toured(&name, &drawn.set, &tours));
+            toured.push(view::toured(&name, &drawn.set, &tours, report.conclusion.clone()));
             if let Some(shape) = shape {
                 let extremes = engine.extremes(&tours, &settings, rows, PAGE_TOURS)?;
                 grids.extend(picture_grids(&extremes, shape));
@@ -209,18 +223,14 @@ impl Report {
         let from_rows = tours.started_from() == StartedFrom::Rows;
         let log_z =
             if from_rows { None } else { Some(mclv_from_tours(engine, tours, N_SCOUTS, seed, &Silent)?) };
-        let is_small = 2 * rbm.n_hidden() + rbm.n_hidden().max(rbm.n_visible()) <= EXACT_WORK;
-        let exact = if is_small && tours.is_gibbs() && !from_rows {
-            let chain = HiddenChain::new(rbm)?;
-            let theory = chain.tours(&drawn.set)?;
-            Some(Exact {
-                mean_length: theory.length_moments().0,
-                tail_rate: theory.tail_rate(),
-                own_start_in_one_step: theory.own_start_in_one_step(),
-            })
-        } else {
-            None
-        };
+        let chain = HiddenChain::if_quick(rbm).filter(|_| tours.is_gibbs() && !from_rows);
+        let theory = chain.as_ref().map(|chain| chain.tours(&drawn.set)).transpose()?;
+        let exact = theory.as_ref().map(|theory| Exact {
+            mean_length: theory.length_moments().0,
+            tail_rate: theory.tail_rate(),
+            own_start_in_one_step: theory.own_start_in_one_step(),
+        });
+        let conclusion = Conclusion::new(rbm, &drawn.set, tours, theory.as_ref(), seed)?;
         Ok(Self {
             samples_per_row: m,
             n_states: drawn.set.len(),
@@ -238,6 +248,7 @@ impl Report {
             contributions: tours.contributions(),
             log_z,
             exact,
+            conclusion,
             by_label: data.labels.as_ref().map(|labels| by_label(labels, drawn, tours, from_rows)),
             ccdf: tours.ccdf().thinned(THINNING),
             pictured: None,
@@ -336,7 +347,7 @@ fn page(
         })
         .collect();
     let mut blocks = mclv_report::tours::blocks(toured);
-    blocks.insert(1, Block::chart(by_label, ""));
+    blocks.insert(2, Block::chart(by_label, ""));
     let pictures = grids.into_iter().map(|grid| {
         Block::pictures(grid, "Above where tours began, below the visible layer after the first step.")
     });
@@ -377,6 +388,10 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
     text.push_str(&table(&header, &right, rows));
     text.push('\n');
     for (report, (name, _)) in reports.iter().zip(tails) {
+        let several = if reports.len() > 1 { format!("{name}: ") } else { String::new() };
+        let Report { conclusion, .. } = report;
+        text.push_str(&wrapped(&format!("{several}{conclusion} {}", conclusion.own_starts())));
+        text.push('\n');
         for note in report.log_z.iter().flat_map(|log_z| &log_z.notes) {
             text.push_str(&format!("{name}: {note}\n"));
         }

@@ -97,6 +97,9 @@ fn the_printed_variance_bound_is_false_and_the_corrected_one_holds() {
 fn large_models_and_foreign_sets_are_refused() {
     let error = HiddenChain::new(&random_rbm(3, 13, 0.1, 1)).unwrap_err().to_string();
     assert!(error.contains("n-hidden = 13"), "{error}");
+    let error = HiddenChain::new(&random_rbm(21, 4, 0.1, 1)).unwrap_err().to_string();
+    assert!(error.contains("n-visible = 21") && error.contains("24 units in both layers"), "{error}");
+    assert!(HiddenChain::fits(&random_rbm(20, 4, 0.1, 1)) && !HiddenChain::fits(&random_rbm(25, 1, 0.1, 1)));
     let chain = HiddenChain::new(&random_rbm(3, 3, 0.1, 1)).unwrap();
     assert!(chain.tours(&set_of(4, vec![1])).is_err() && chain.tours(&StoppingSet::default()).is_err());
 }

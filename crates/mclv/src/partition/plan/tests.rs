@@ -99,7 +99,7 @@ fn a_plan_says_what_it_will_do() {
     let tours = text(500, Some(Method::Mclv), Effort::Tours(30));
     assert_eq!(tours, "30 tours, at most 7073803 steps (at most about 60.0 s)");
     let bar = text(500, Some(Method::Bar), Effort::Affordable);
-    assert_eq!(bar, "BAR with 8 ladders (about 170 ms for each temperature)");
+    assert_eq!(bar, "BAR with 8 ladders (about 0.17 s for each temperature)");
     let reverse = text(500, Some(Method::ReverseAis), Effort::Affordable);
     assert!(reverse.starts_with("reverse AIS with 128 chains"), "{reverse}");
 }

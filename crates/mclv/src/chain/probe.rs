@@ -11,6 +11,9 @@ use mclv_kernels::layer::{Scratch, States, quick_log_weights};
 /// Directions of the visible layer along which chains are watched.
 const MAX_DIRECTIONS: usize = 3;
 
+/// Chains with fewer records are not judged: the worst of several numbers would often be bad by chance.
+const MIN_RECORDS: usize = 32;
+
 /// Power iterations for each direction. The directions need not be exact: any direction is a fair number to watch.
 const ITERATIONS: usize = 20;
 
@@ -66,13 +69,17 @@ impl<'a> Probe<'a> {
 
     /// Judge chains by the worst of the numbers. `records` are those of one block of chains or more, each with its number
     /// of chains; `group_of` says which chains, counted through all blocks, have one distribution. Times are in steps, of
-    /// which `stride` lie between two records.
+    /// which `stride` lie between two records. `None` if there are fewer than 32 records of a chain.
     pub(crate) fn judge(
         &self,
         records: &[(&Records, usize)],
         group_of: impl Fn(usize) -> usize,
         stride: u32,
     ) -> Option<Mixing> {
+        if records.iter().any(|(records, n_chains)| records.len() < MIN_RECORDS * self.n_numbers() * n_chains)
+        {
+            return None;
+        }
         let of_number = |number: usize| {
             let mut groups: Vec<Vec<Vec<f64>>> = Vec::new();
             let mut chain = 0;

@@ -5,6 +5,7 @@ use crate::errors::{DataError, exception};
 use crate::model::Model;
 use crate::tours::PyStoppingSet;
 use crate::work;
+use mclv::Rbm;
 use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Plan, StepLimit};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
@@ -32,8 +33,9 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    fn settings(&self, method: Option<Method>) -> PyResult<MethodSettings> {
-        let default = MethodSettings::default();
+    fn settings(&self, rbm: &Rbm, method: Option<Method>) -> PyResult<MethodSettings> {
+        let budget = Budget::command(rbm.n_visible(), rbm.n_hidden());
+        let default = MethodSettings { budget, ..MethodSettings::default() };
         Ok(MethodSettings {
             effort: match (self.n_tours, self.target_se) {
                 (Some(n), _) => Effort::Tours(n),
@@ -75,7 +77,7 @@ pub(crate) fn log_partition<'py>(
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let method: Option<Method> = method.map(str::parse).transpose().map_err(exception)?;
-    let settings = limits.settings(method)?;
+    let settings = limits.settings(&model.file.rbm, method)?;
     let file = Arc::clone(&model.file);
     let (rows, set) = (rows.map(|r| Arc::clone(&r.rows)), stopping_set.map(|s| Arc::clone(&s.set)));
     let log_z = work::finish(py, n_threads, move |line| {

@@ -115,7 +115,7 @@ def log_partition(
         Steps of all tours together, pilot tours included; by default those of a minute on one core. Tours are unbiased
         only without a budget.
     n_chains, n_betas : int, optional
-        Chains (128) and temperatures (10,000) of AIS.
+        Chains (128) and temperatures (10,000, fewer for large models) of AIS.
     time_limit : float, optional
         Seconds that an enumeration may take: 45, or 3600 for ``method="exact"``.
     seed, n_jobs

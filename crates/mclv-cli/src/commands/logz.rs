@@ -10,7 +10,7 @@ use anyhow::{Context, anyhow};
 use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
 use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan};
-use mclv::{ModelFile, StoppingSet, human_seconds};
+use mclv::{ModelFile, Rbm, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
 use std::path::PathBuf;
@@ -72,7 +72,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
     };
-    let settings = settings(&args.work, args.limit.seconds(&methods), global, TARGET_SE);
+    let settings = settings(&model.rbm, &args.work, args.limit.seconds(&methods), global, TARGET_SE);
     let set = stopping_set(&args.work)?;
     let plans: Vec<Plan<'_>> =
         methods.iter().map(|&method| Plan::new(&model.rbm, method, &settings)).collect();
@@ -116,7 +116,14 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
 }
 
 /// What a method may do.
-pub(crate) fn settings(work: &WorkArgs, seconds: f64, global: &Global, target_se: f64) -> MethodSettings {
+pub(crate) fn settings(
+    rbm: &Rbm,
+    work: &WorkArgs,
+    seconds: f64,
+    global: &Global,
+    target_se: f64,
+) -> MethodSettings {
+    let command = Budget::command(rbm.n_visible(), rbm.n_hidden());
     MethodSettings {
         effort: match work.n_tours {
             Some(n) => Effort::Tours(n),
@@ -128,8 +135,8 @@ pub(crate) fn settings(work: &WorkArgs, seconds: f64, global: &Global, target_se
             seconds,
             max_steps: work.max_steps,
             n_chains: work.n_chains,
-            n_betas: work.n_betas,
-            ..Budget::COMMAND
+            n_betas: work.n_betas.unwrap_or(command.n_betas),
+            ..command
         },
         n_ladders: work.n_ladders,
         ladder_steps: work.ladder_steps,

@@ -32,9 +32,9 @@ pub(crate) struct WorkArgs {
     /// Chains of ais and reverse-ais (bar: see --n-ladders)
     #[arg(long, alias = "chains", value_name = "N", default_value_t = 128)]
     pub(crate) n_chains: usize,
-    /// Temperatures of ais and reverse-ais (bar finds its own by a pilot)
-    #[arg(long, alias = "betas", value_name = "N", default_value_t = 10_000)]
-    pub(crate) n_betas: usize,
+    /// Temperatures of ais and reverse-ais; bar finds its own by a pilot [default: 10000, fewer for large models]
+    #[arg(long, alias = "betas", value_name = "N")]
+    pub(crate) n_betas: Option<usize>,
     /// Ladders of tempered chains of bar
     #[arg(long, alias = "ladders", value_name = "N", default_value_t = 8)]
     pub(crate) n_ladders: usize,

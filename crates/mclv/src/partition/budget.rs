@@ -18,6 +18,10 @@ const WEIGHT_SECONDS: f64 = 2e-11;
 pub(crate) const NOMINAL_STEP: f64 = 2e-9;
 /// Seconds of tours on a nominal machine where a budget names no number of steps.
 const TOUR_SECONDS: f64 = 60.0;
+/// Seconds of AIS on one core of a nominal machine; the second base takes half as long again.
+const AIS_SECONDS: f64 = 60.0;
+/// A step of AIS takes as long as this many Gibbs steps, because each state has a temperature of its own and is weighed twice.
+const AIS_STEPS: f64 = 6.0;
 /// Seconds on a nominal machine that exact samples for reverse AIS may take if nobody asked for them.
 pub(super) const CHEAP_SAMPLES: f64 = 2.0;
 
@@ -103,6 +107,14 @@ impl Budget {
         n_chains: 128,
         n_betas: 10_000,
     };
+
+    /// [`COMMAND`](Self::COMMAND) for a model of this size: fewer temperatures of AIS for large models, so that AIS with its
+    /// second base takes less than a minute on two cores.
+    pub fn command(n_visible: usize, n_hidden: usize) -> Self {
+        let per_beta = Self::COMMAND.n_chains as f64 * AIS_STEPS * step_seconds(n_visible, n_hidden);
+        let affordable = (AIS_SECONDS / per_beta) as usize;
+        Self { n_betas: Self::COMMAND.n_betas.min(affordable.max(1000)), ..Self::COMMAND }
+    }
 
     /// For an evaluation in training: cheap beside the epochs before it. Training itself says how
     /// many seconds an enumeration may take, since that depends on how long an epoch takes.

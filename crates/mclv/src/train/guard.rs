@@ -13,6 +13,9 @@ const MIN_ROWS: usize = 20;
 /// Share of the epochs after which units are called dead or saturated, and idle. Before that, they may still change.
 const UNITS_AFTER: f64 = 0.1;
 const IDLE_AFTER: f64 = 0.5;
+/// The number of idle units, and their share of all, before they are told of: one that is left over does no harm.
+const MIN_IDLE: usize = 2;
+const MIN_IDLE_SHARE: f64 = 0.1;
 /// Metropolis proposals in an epoch before their acceptance is judged: a rate of 0.2 looks like one below 0.1 in fewer
 /// than 1 of 300 epochs.
 const MIN_PROPOSALS: u64 = 100;
@@ -314,7 +317,8 @@ fn of_units(metrics: &Metrics, settings: &CheckedSettings, n_rows: usize) -> Vec
         let advice = advice.into_iter().flatten().collect();
         warnings.push(Warning::Dead { n_units, n_hidden, advice });
     }
-    if let Some(n_units) = is_known(metrics.n_idle, IDLE_AFTER) {
+    let are_many = |&n: &usize| n >= MIN_IDLE && n as f64 >= MIN_IDLE_SHARE * n_hidden as f64;
+    if let Some(n_units) = is_known(metrics.n_idle, IDLE_AFTER).filter(are_many) {
         warnings.push(Warning::Idle { n_units, n_hidden });
     }
     warnings
@@ -379,14 +383,15 @@ mod tests {
 
     #[test]
     fn units_are_judged_when_training_has_had_time() {
-        let judged = |epoch, n_rows| {
-            let (n_dead, n_saturated, n_idle) = (Some(1), Some(2), Some(3));
-            let metrics = Metrics { epoch, n_hidden: 9, n_dead, n_saturated, n_idle, ..Default::default() };
+        let judged = |epoch, n_rows, n_idle| {
+            let (n_dead, n_saturated, n_idle) = (Some(1), Some(2), Some(n_idle));
+            let metrics = Metrics { epoch, n_hidden: 25, n_dead, n_saturated, n_idle, ..Default::default() };
             kinds(&judge(&metrics, &settings(EstimatorName::Pcd), n_rows, None))
         };
-        assert!(judged(0, 1000).is_empty() && judged(10, 19).is_empty());
-        assert_eq!(judged(1, 1000), ["saturated", "dead"]);
-        assert_eq!(judged(5, 1000), ["saturated", "dead", "idle"]);
+        assert!(judged(0, 1000, 9).is_empty() && judged(10, 19, 9).is_empty());
+        assert_eq!(judged(1, 1000, 9), ["saturated", "dead"]);
+        assert_eq!(judged(5, 1000, 2), ["saturated", "dead"]);
+        assert_eq!(judged(5, 1000, 3), ["saturated", "dead", "idle"]);
     }
 
     #[test]

@@ -96,6 +96,10 @@ const HIGH_R_HAT: f64 = 1.05;
 /// Autocorrelation times that a burn-in should last: if correlations fall exponentially, it then leaves e⁻²⁰ of a start.
 const ENOUGH_TIMES: f64 = 10.0;
 
+/// Chains differ if a burn-in of fewer autocorrelation times than this is also seen by R-hat. Over more of them, R-hat is high
+/// only because the chains are slow.
+const FEW_TIMES: f64 = 3.0;
+
 /// Why samples may remember where their chains began.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "doubt", rename_all = "kebab-case")]
@@ -109,7 +113,7 @@ pub enum Doubt {
     ShortBurnIn {
         /// The autocorrelation time, in steps.
         autocorrelation_time: f64,
-        /// Steps that would do.
+        /// Steps that it should last at least.
         enough: u64,
     },
 }
@@ -122,8 +126,8 @@ impl std::fmt::Display for Doubt {
             }
             Self::ShortBurnIn { autocorrelation_time, enough } => write!(
                 f,
-                "the burn-in is short for chains that take {autocorrelation_time:.0} steps to forget where they were; \
-                 {enough} steps would do"
+                "the burn-in is short for chains that take {autocorrelation_time:.0} steps to forget where they were: it \
+                 should be {enough} steps or more"
             ),
         }
     }
@@ -146,7 +150,7 @@ impl Mixing {
             // recorded part of the chains is short.
             return None;
         }
-        if self.r_hat > HIGH_R_HAT {
+        if self.r_hat > HIGH_R_HAT && f64::from(burn_in) < FEW_TIMES * self.autocorrelation_time {
             return Some(Doubt::ChainsDiffer { r_hat: self.r_hat });
         }
         let enough = enough.ceil() as u64;

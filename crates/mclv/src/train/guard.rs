@@ -70,7 +70,7 @@ pub enum Warning {
         advice: Vec<Advice>,
     },
     /// Hidden units that do next to nothing: over rows their mean has a standard deviation below 0.1, and the norm of
-    /// their weights is below a quarter of the median over units.
+    /// their weights is below a quarter of the upper quartile over units (see [`Rbm::unit_use`](crate::Rbm::unit_use)).
     Idle {
         /// How many.
         n_units: usize,
@@ -202,8 +202,8 @@ impl std::fmt::Display for Warning {
                 write!(
                     f,
                     "{n_units} of {n_hidden} hidden units do next to nothing: they hardly tell rows apart, and \
-                     their weights are small beside those of the others. A model with fewer hidden units \
-                     (`n-hidden`) would be as good."
+                     their weights are small beside those of the others. Without them the model would be as good, so \
+                     fewer hidden units (`n-hidden`) are enough."
                 )
             }
             Self::LikelihoodFalls { by, advice } => {

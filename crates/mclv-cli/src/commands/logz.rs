@@ -108,7 +108,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
         if let Some(agreement) = &agreement {
             text.push_str(&format!("\n{agreement}"));
         }
-        text.push_str(&about_intervals(&estimates));
+        text.push_str(about_intervals(&estimates));
         text.push('\n');
         text.push_str(&notes(&estimates));
         text

@@ -110,7 +110,7 @@ def train(
     TrainResult(finished after 40 epochs, RBM(n_visible=64, n_hidden=16))
     >>> epochs, likelihood = result.curve("train_log_likelihood")
     >>> print(epochs, likelihood.round(2))
-    [10 20 30 40] [-25.67 -25.18 -25.05 -25.02]
+    [10 20 30 40] [-25.64 -25.2  -25.06 -25.02]
     """
     rows, wanted = as_rows(data, "data"), plain(n_hidden=n_hidden, **settings)
     if not watch:

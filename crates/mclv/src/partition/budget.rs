@@ -1,5 +1,4 @@
-//! Say how much work may go into one `log Z`: of a command, of an evaluation in training, and of the
-//! last evaluation of a training.
+//! Say how much work may go into one `log Z` of a command. (`train/timetable.rs` says it for evaluations of a training.)
 //!
 //! All limits count states and steps, or seconds of a *nominal machine*, which follow from the size
 //! of the model. The clock of the real machine therefore cannot change a result, with one exception:
@@ -116,29 +115,6 @@ impl Budget {
         Self { n_betas: Self::COMMAND.n_betas.min(affordable.max(1000)), ..Self::COMMAND }
     }
 
-    /// For an evaluation in training: cheap beside the epochs before it. Training itself says how
-    /// many seconds an enumeration may take, since that depends on how long an epoch takes.
-    pub const EVALUATION: Self = Self {
-        seconds: 0.0,
-        clock: false,
-        max_states: Some(2_000),
-        max_steps: StepLimit::Steps(30_000),
-        n_scouts: 32,
-        n_chains: 64,
-        n_betas: 300,
-    };
-
-    /// For the last evaluation of a training, whose value is reported.
-    pub const LAST_EVALUATION: Self = Self {
-        seconds: 5.0,
-        clock: false,
-        max_states: Some(50_000),
-        max_steps: StepLimit::Steps(1_200_000),
-        n_scouts: 64,
-        n_chains: 256,
-        n_betas: 3_000,
-    };
-
     /// Returns true if the smaller layer of a model of this size may be enumerated.
     pub fn allows_exact(&self, n_visible: usize, n_hidden: usize) -> bool {
         nominal_seconds(n_visible, n_hidden) <= self.seconds
@@ -151,19 +127,6 @@ impl Budget {
             StepLimit::Steps(n) => Some(n),
             StepLimit::Unlimited => None,
         }
-    }
-
-    /// Seconds that the best affordable method takes on a nominal machine: enumeration, or else
-    /// tours, or else a pilot and AIS, whichever of these two is longer. Drawing a stopping set from
-    /// all rows is not counted.
-    pub fn nominal_seconds(&self, n_visible: usize, n_hidden: usize) -> f64 {
-        if self.allows_exact(n_visible, n_hidden) {
-            return nominal_seconds(n_visible, n_hidden);
-        }
-        let tours = self.steps(n_visible, n_hidden).map_or(f64::INFINITY, |n| n as f64);
-        let ais = tours / PILOT_SHARE as f64 + (self.n_chains * self.n_betas) as f64;
-        let steps = set_steps(self.max_states.unwrap_or(0)) + ais.max(tours);
-        steps * step_seconds(n_visible, n_hidden)
     }
 
     /// What enumeration may take.

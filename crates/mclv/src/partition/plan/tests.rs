@@ -58,9 +58,8 @@ fn the_choice_follows_from_the_size_and_the_budget() {
         ((784, 24), second, true),
         ((784, 25), second, false),
         ((3, 2), none, false),
-        ((784, 26), Budget::LAST_EVALUATION, true),
-        ((784, 27), Budget::LAST_EVALUATION, false),
-        ((784, 10), Budget::EVALUATION, false),
+        ((784, 30), Budget::COMMAND, true),
+        ((784, 31), Budget::COMMAND, false),
         ((784, 500), Budget { seconds: f64::INFINITY, ..hour }, true),
     ] {
         let expected: &[Method] = if is_exact { &[Exact, Mclv, Ais] } else { &[Mclv, Ais] };
@@ -102,19 +101,6 @@ fn a_plan_says_what_it_will_do() {
     assert_eq!(bar, "BAR with 8 ladders (about 0.17 s for each temperature)");
     let reverse = text(500, Some(Method::ReverseAis), Effort::Affordable);
     assert!(reverse.starts_with("reverse AIS with 128 chains"), "{reverse}");
-}
-
-#[test]
-fn an_evaluation_costs_what_its_budget_says() {
-    let budget = Budget::EVALUATION;
-    // A set from 2,000 draws, and the longer of tours and of a pilot with AIS.
-    let steps = 5.0 * 2000.0 + 30_000.0;
-    let of_step = 5e-10 * 1284.0 + 2e-11 * 392_000.0;
-    assert_eq!(budget.nominal_seconds(784, 500), steps * of_step);
-    let more = Budget { n_betas: 1000, ..budget };
-    assert_eq!(more.nominal_seconds(784, 500), (10_000.0 + 7_500.0 + 64_000.0) * of_step);
-    let exact = Budget { seconds: f64::INFINITY, ..budget };
-    assert_eq!(exact.nominal_seconds(784, 20), nominal_seconds(784, 20));
 }
 
 /// With a given number of tours the plan is [`mclv`] of the same set, to the bit.

@@ -3,7 +3,7 @@
 use crate::figure::{Axis, Figure, Point, Series};
 use crate::page::{Block, Cell, Column, Level, Table, Verdict};
 use mclv::human_seconds;
-use mclv::partition::{Agreement, Guarantee, LogZ};
+use mclv::partition::{Agreement, Guarantee, LogZ, UNSEEN_MODES};
 
 /// The table of named estimates, their notes, and whether they agree if there are several. Nothing without estimates.
 pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> Vec<Block> {
@@ -19,15 +19,19 @@ pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> V
         Column::number("time"),
     ];
     let rows = estimates.iter().map(row).collect();
-    let agreement =
-        agreement.map(|agreement| Verdict::new(Level::Note, agreement.to_string().replace('\n', " ")));
+    let agreement = agreement.map(|agreement| {
+        let level = if agreement.agree == Some(false) { Level::Warning } else { Level::Note };
+        Verdict::new(level, agreement.to_string())
+    });
+    let has_interval = estimates.iter().any(|(_, z)| z.interval.is_some());
+    let unseen = has_interval.then(|| Verdict::new(Level::Note, UNSEEN_MODES));
     let note = |(name, z): &(String, &LogZ)| -> Vec<Verdict> {
         z.notes.iter().map(|note| Verdict::new(Level::Note, format!("{name}: {note}"))).collect()
     };
     let notes = estimates.iter().flat_map(note);
     vec![
         Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
-        Block::Verdicts(verdict(estimates).into_iter().chain(agreement).chain(notes).collect()),
+        Block::Verdicts(verdict(estimates).into_iter().chain(agreement).chain(unseen).chain(notes).collect()),
     ]
 }
 

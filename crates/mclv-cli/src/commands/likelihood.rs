@@ -152,10 +152,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
                  binary at random, and cannot be compared with likelihoods of binary rows.\n",
             );
         }
-        text.push_str(logz::about_intervals(std::slice::from_ref(&log_z)).trim_start());
-        if log_z.interval.is_some() {
-            text.push('\n');
-        }
+        text.push_str(&logz::about_intervals([&log_z]));
         text.push_str(&logz::notes(std::slice::from_ref(&log_z)));
         text
     })

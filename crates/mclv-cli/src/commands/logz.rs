@@ -9,7 +9,7 @@ use crate::watch::Watch;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
-use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan};
+use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan, UNSEEN_MODES};
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
@@ -108,8 +108,8 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
         if let Some(agreement) = &agreement {
             text.push_str(&format!("\n{agreement}"));
         }
-        text.push_str(about_intervals(&estimates));
         text.push('\n');
+        text.push_str(&about_intervals(&estimates));
         text.push_str(&notes(&estimates));
         text
     })
@@ -232,13 +232,14 @@ fn row(log_z: &LogZ) -> Vec<String> {
     ]
 }
 
-/// What no interval can contain, if there is one.
-pub(crate) fn about_intervals(estimates: &[LogZ]) -> &'static str {
-    if estimates.iter().any(|z| z.interval.is_some()) { UNSEEN_MODES } else { "" }
+/// What no interval can contain, in a line of its own, if there is an interval.
+pub(crate) fn about_intervals<'a>(estimates: impl IntoIterator<Item = &'a LogZ>) -> String {
+    if estimates.into_iter().any(|z| z.interval.is_some()) {
+        format!("{UNSEEN_MODES}\n")
+    } else {
+        String::new()
+    }
 }
-
-/// Said once wherever an interval is printed.
-const UNSEEN_MODES: &str = "\nAn interval cannot contain a mode of the model that no chain has visited.";
 
 /// Notes, each with the method that it is about.
 pub(crate) fn notes(estimates: &[LogZ]) -> String {

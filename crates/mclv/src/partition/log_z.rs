@@ -3,6 +3,9 @@
 use super::{Method, Note};
 use serde::{Deserialize, Serialize};
 
+/// What no interval can contain. Fronts say it once wherever they show an interval.
+pub const UNSEEN_MODES: &str = "An interval cannot contain a mode of the model that no chain has visited.";
+
 /// What a method guarantees about its estimates of `Z` and of `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]

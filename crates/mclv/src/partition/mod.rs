@@ -31,7 +31,7 @@ pub use exact::{ExactSettings, exact, nominal_seconds};
 pub(crate) use exact::{enumeration, smaller_layer_hidden};
 pub use exact_samples::exact_samples;
 pub use interval::{Declined, mean_interval};
-pub use log_z::{Guarantee, LogZ};
+pub use log_z::{Guarantee, LogZ, UNSEEN_MODES};
 pub use mclv::{Effort, MclvSettings, mclv, mclv_from_tours};
 pub use method::Method;
 pub use note::Note;

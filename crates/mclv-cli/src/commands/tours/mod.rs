@@ -396,6 +396,7 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
             text.push_str(&format!("{name}: {note}\n"));
         }
     }
+    text.push_str(&logz::about_intervals(reports.iter().filter_map(|report| report.log_z.as_ref())));
 
     let curves: Vec<(String, &Ccdf)> = tails.iter().map(|(name, tail)| (name.clone(), tail)).collect();
     let plot = plot::tails(&curves);

@@ -217,7 +217,9 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
         ] {
             if n > 0 {
                 let text = format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would do.");
-                verdicts.push(Verdict::new(Level::Warning, text));
+                // A single unit of many is worth knowing, not worth acting upon.
+                let level = if n > 1 || n_hidden <= 10 { Level::Warning } else { Level::Note };
+                verdicts.push(Verdict::new(level, text));
             }
         }
     }

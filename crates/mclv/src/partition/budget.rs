@@ -18,7 +18,7 @@ pub(crate) const NOMINAL_STEP: f64 = 2e-9;
 /// Seconds of tours on a nominal machine where a budget names no number of steps.
 const TOUR_SECONDS: f64 = 60.0;
 /// Seconds of AIS on one core of a nominal machine; the second base takes half as long again.
-const AIS_SECONDS: f64 = 60.0;
+const AIS_SECONDS: f64 = 50.0;
 /// A step of AIS takes as long as this many Gibbs steps, because each state has a temperature of its own and is weighed twice.
 const AIS_STEPS: f64 = 6.0;
 /// Seconds on a nominal machine that exact samples for reverse AIS may take if nobody asked for them.

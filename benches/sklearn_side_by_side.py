@@ -34,7 +34,7 @@ def seconds(fit):
 
 
 def epoch_time(rows, n_components, n_repeats, n_iter=5):
-    """Seconds per epoch of both: the best of so many calls, in turn."""
+    """Return the seconds per epoch of both programs: the best of several calls, made in turn."""
     settings = {"n_components": n_components, "batch_size": 128, "learning_rate": 0.05, "n_iter": n_iter, "random_state": 0}
     theirs, ours = [], []
     for _ in range(n_repeats):

@@ -180,7 +180,7 @@ fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'stati
 }
 
 impl Shared {
-    /// The page of now and its version; made anew only if something was written since.
+    /// The current page and its version. The page is made again only if the run has written something since.
     fn page(&self) -> Option<(String, Page)> {
         let mut made = self.made.lock().ok()?;
         let version = self.version();

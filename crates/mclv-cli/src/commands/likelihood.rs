@@ -51,7 +51,7 @@ pub(crate) struct LikelihoodArgs {
 /// Standard error of log Z that tours aim at: small beside the error bar over rows.
 const TARGET_SE: f64 = 0.05;
 
-/// What is said of one part of the data.
+/// The likelihood of one part of the data, as the command prints it.
 #[derive(Serialize)]
 struct Part {
     split: Split,

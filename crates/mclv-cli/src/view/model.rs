@@ -12,7 +12,7 @@ use mclv_report::pictures::Reconstructions;
 use mclv_report::run::{ModelPictures, ModelTours, ModelView};
 use mclv_report::tours::Tail;
 
-/// At most so many filters are shown.
+/// The largest number of filters that a page shows.
 const MOST_FILTERS: usize = 100;
 /// Chains and rows that a page shows.
 const PAGE_CHAINS: usize = 40;

@@ -141,7 +141,7 @@ pub(super) fn choose<'a>(
             break;
         }
         let drawn = StoppingSet::draw(rbm, rows, &all, samples_per_row, settings.seed, 0)?;
-        let set = join.map_or(drawn.clone(), |join| drawn.union(join));
+        let set = drawn.joined_by(join);
         let candidate = try_out(set, SetOrigin { samples_per_row, pilot_steps: 0 }, k)?;
         if best.as_ref().is_none_or(|best| candidate.is_below(best)) {
             best = Some(candidate);

@@ -112,4 +112,12 @@ impl StoppingSet {
         states.append(other.states());
         Self::new(&states)
     }
+
+    /// This set with the states of `more`, if there are any.
+    pub(crate) fn joined_by(self, more: Option<&Self>) -> Self {
+        match more {
+            Some(more) => self.union(more),
+            None => self,
+        }
+    }
 }

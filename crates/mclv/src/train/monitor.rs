@@ -314,7 +314,7 @@ fn by_tours(
     let max_scout_steps = max_steps / SCOUT_SHARE;
     let (found, n_scout_steps) =
         states_to_join(rbm, Some(&drawn), Some(base), N_SCOUTS, seed, max_scout_steps, progress)?;
-    let set = found.map_or(drawn.clone(), |found| drawn.union(&found));
+    let set = drawn.joined_by(found.as_ref());
     let engine = TourEngine::with_set(rbm, Cow::Owned(set))?;
     let limit = max_steps / PILOT_SHARE;
     let pilot = TourSettings {

@@ -46,7 +46,7 @@ pub(crate) struct ToursArgs {
     /// Visible layer of the chain: `sampled` (a true Gibbs chain) or `mean-field` (the paper's code; no guarantee)
     #[arg(long, default_value_t = VisibleChain::Sampled, value_name = "HOW")]
     pub(crate) visible: VisibleChain,
-    /// Cut every tour after so many steps [default: do not]
+    /// Cut every tour after this number of steps [default: no limit]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1 << 31))]
     pub(crate) max_length: Option<u32>,
     /// Steps of all tours of a set together, which are cut at the length that this allows; or `none`

@@ -33,7 +33,7 @@ const PAGE_TOURS: usize = 8;
 /// The grey of places without a picture.
 const NO_PICTURE: f32 = 0.375;
 
-/// What is said of the tours of one stopping set.
+/// The tours of one stopping set, as the command prints them.
 #[derive(Serialize)]
 struct Report {
     samples_per_row: u16,

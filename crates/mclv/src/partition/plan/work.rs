@@ -185,7 +185,7 @@ impl<'a> Work<'a> {
             let set = StoppingSet::from_pilot(rbm, None, &chains)?;
             self.n_states += chains.n_chains as f64 * f64::from(chains.burn_in + chains.n_steps);
             let found = self.states_to_join(Some(&set))?;
-            let set = found.map_or(set.clone(), |found| set.union(&found));
+            let set = set.joined_by(found.as_ref());
             let note = Note::VisitedSet { n_states: set.len() };
             return Ok(Target { engine: TourEngine::with_set(rbm, Cow::Owned(set))?, forecast: None, note });
         };
@@ -216,7 +216,7 @@ impl<'a> Work<'a> {
                 let origin = SetOrigin { samples_per_row: m.unwrap_or(1), pilot_steps: 0 };
                 let all: Vec<usize> = (0..n_rows).collect();
                 let drawn = StoppingSet::draw(rbm, &rows, &all, origin.samples_per_row, settings.seed, 0)?;
-                let set = found.map_or(drawn.clone(), |found| drawn.union(&found));
+                let set = drawn.joined_by(found.as_ref());
                 (TourEngine::with_set(rbm, Cow::Owned(set))?, None, origin)
             }
         };

@@ -110,9 +110,26 @@ impl Budget {
     /// [`COMMAND`](Self::COMMAND) for a model of this size: fewer temperatures of AIS for large models, so that AIS with its
     /// second base takes less than a minute on two cores.
     pub fn command(n_visible: usize, n_hidden: usize) -> Self {
-        let per_beta = Self::COMMAND.n_chains as f64 * AIS_STEPS * step_seconds(n_visible, n_hidden);
-        let affordable = (AIS_SECONDS / per_beta) as usize;
-        Self { n_betas: Self::COMMAND.n_betas.min(affordable.max(1000)), ..Self::COMMAND }
+        let n_betas = Self::COMMAND.affordable_betas(AIS_SECONDS, n_visible, n_hidden);
+        Self { n_betas, ..Self::COMMAND }
+    }
+
+    /// For the last evaluation of a training: enumeration may take `exact_seconds`, and tours or AIS `seconds`, on one
+    /// core of a nominal machine. The clock of the real machine has no say.
+    pub(crate) fn evaluation(exact_seconds: f64, seconds: f64, n_visible: usize, n_hidden: usize) -> Self {
+        Self {
+            seconds: exact_seconds,
+            clock: false,
+            max_steps: StepLimit::Steps((seconds / step_seconds(n_visible, n_hidden)) as u64),
+            n_betas: Self::COMMAND.affordable_betas(seconds, n_visible, n_hidden),
+            ..Self::COMMAND
+        }
+    }
+
+    /// Temperatures of AIS that take `seconds` for a model of this size: at least 1,000, and at most those of the budget.
+    fn affordable_betas(&self, seconds: f64, n_visible: usize, n_hidden: usize) -> usize {
+        let per_beta = self.n_chains as f64 * AIS_STEPS * step_seconds(n_visible, n_hidden);
+        self.n_betas.min(((seconds / per_beta) as usize).max(1000))
     }
 
     /// Returns true if the smaller layer of a model of this size may be enumerated.

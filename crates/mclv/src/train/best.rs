@@ -9,8 +9,11 @@ use serde::{Deserialize, Serialize};
 const MIN_FALL: f64 = 1.0;
 /// … beyond this many standard errors of the difference, …
 const FALL_ERRORS: f64 = 3.0;
-/// … in this many evaluations running.
+/// … in this many evaluations running, …
 const MIN_EVALUATIONS_BELOW: usize = 2;
+/// … for one part in this many of the run's epochs. With a high learning rate the likelihood can drop by ten nats and
+/// recover a few epochs later.
+const FALL_SHARE: usize = 10;
 /// A candidate is better than the last model if it is so by this many standard errors of the difference.
 const BETTER_ERRORS: f64 = 2.0;
 
@@ -46,16 +49,17 @@ impl BestModel {
 /// again after it was found to be better.
 pub(super) fn better(
     last: BestModel,
-    mut evaluate: impl FnMut(Look) -> Result<Option<BestModel>>,
+    mut evaluate: impl FnMut(Look) -> Result<BestModel>,
 ) -> Result<BestModel> {
     if last.log_z.std_err.is_none() {
         return Ok(last);
     }
-    let found = match evaluate(Look::Choose)?.filter(|candidate| candidate.is_above(&last)) {
-        Some(candidate) if !candidate.log_z.is_exact() => evaluate(Look::Report)?,
-        found => found,
-    };
-    Ok(found.unwrap_or(last))
+    let candidate = evaluate(Look::Choose)?;
+    match candidate.is_above(&last) {
+        false => Ok(last),
+        true if candidate.log_z.is_exact() => Ok(candidate),
+        true => evaluate(Look::Report),
+    }
 }
 
 /// What a candidate is evaluated for.
@@ -87,6 +91,9 @@ struct Peak {
     reconstruction: u64,
     /// Evaluations running since then whose likelihood was lower by more than noise, with a better reconstruction.
     n_below: usize,
+    /// The epoch of the first of these evaluations.
+    #[serde(default)]
+    first_below: usize,
 }
 
 /// What an evaluation means.
@@ -109,8 +116,8 @@ impl Best {
         patience.is_some_and(|patience| self.since_best >= patience)
     }
 
-    /// Takes note of an evaluation.
-    pub(super) fn judge(&mut self, metrics: &Metrics) -> Judgement {
+    /// Takes note of an evaluation of a run of `n_epochs`.
+    pub(super) fn judge(&mut self, metrics: &Metrics, n_epochs: usize) -> Judgement {
         let Some(value) = metrics.judged_log_likelihood().filter(|v| v.is_finite()) else {
             return Judgement::default();
         };
@@ -121,12 +128,12 @@ impl Best {
         } else {
             self.since_best += 1;
         }
-        Judgement { is_best, fallen: self.fall(metrics) }
+        Judgement { is_best, fallen: self.fall(metrics, n_epochs) }
     }
 
-    /// How far the likelihood of training rows is below its peak, if that is more than noise, not for the first time,
-    /// and the reconstruction is better. Validation rows have no say: where training rows gain, it is overfitting.
-    fn fall(&mut self, metrics: &Metrics) -> Option<f64> {
+    /// How far the likelihood of training rows is below its peak, if that is more than noise and has lasted, and the
+    /// reconstruction is better. Validation rows have no say: where training rows gain, it is overfitting.
+    fn fall(&mut self, metrics: &Metrics, n_epochs: usize) -> Option<f64> {
         let value = metrics.curve_log_likelihood()?;
         let std_err = metrics.log_z.as_ref().and_then(|z| z.std_err);
         let reconstruction = metrics.reconstruction_error.unwrap_or(f64::NAN);
@@ -138,6 +145,7 @@ impl Best {
                     std_err: std_err.map(f64::to_bits),
                     reconstruction: reconstruction.to_bits(),
                     n_below: 0,
+                    first_below: 0,
                 });
                 return None;
             }
@@ -146,8 +154,16 @@ impl Best {
         let noise = std_err.zip(peak.std_err).map(|(now, then)| now.hypot(f64::from_bits(then)));
         let is_below = noise.is_some_and(|noise| by > MIN_FALL + FALL_ERRORS * noise)
             && reconstruction < f64::from_bits(peak.reconstruction);
-        peak.n_below = if is_below { peak.n_below + 1 } else { 0 };
-        (peak.n_below >= MIN_EVALUATIONS_BELOW).then_some(by)
+        if !is_below {
+            peak.n_below = 0;
+            return None;
+        }
+        if peak.n_below == 0 {
+            peak.first_below = metrics.epoch;
+        }
+        peak.n_below += 1;
+        let has_lasted = metrics.epoch - peak.first_below >= n_epochs / FALL_SHARE;
+        (peak.n_below >= MIN_EVALUATIONS_BELOW && has_lasted).then_some(by)
     }
 }
 
@@ -194,11 +210,11 @@ mod tests {
         for _ in 0..n_runs {
             let mut best = Best::default();
             for epoch in 1..=20 {
-                best.judge(&evaluation(epoch, SE * normal(&mut rng), Some(SE), 0.1));
+                best.judge(&evaluation(epoch, SE * normal(&mut rng), Some(SE), 0.1), 21);
             }
             let (epoch, largest) = best.get().unwrap();
             let last = model(21, SE * normal(&mut rng), Some(SE));
-            let found = better(last, |_| Ok(Some(model(epoch, SE * normal(&mut rng), Some(SE))))).unwrap();
+            let found = better(last, |_| Ok(model(epoch, SE * normal(&mut rng), Some(SE)))).unwrap();
             sum += found.log_likelihood;
             naive += largest;
             if found.epoch == epoch {
@@ -227,7 +243,7 @@ mod tests {
     #[test]
     fn a_candidate_must_be_better_beyond_the_error_of_both() {
         let chosen = |last: (f64, Option<f64>), candidate: (f64, Option<f64>)| {
-            better(model(9, last.0, last.1), |_| Ok(Some(model(5, candidate.0, candidate.1)))).unwrap().epoch
+            better(model(9, last.0, last.1), |_| Ok(model(5, candidate.0, candidate.1))).unwrap().epoch
         };
         assert_eq!(chosen((-2.0, Some(0.0)), (-1.9, Some(0.0))), 5);
         assert_eq!(chosen((-2.0, Some(0.0)), (-2.0, Some(0.0))), 9);
@@ -235,18 +251,18 @@ mod tests {
         assert_eq!(chosen((-2.0, Some(0.05)), (-1.8, Some(0.05))), 5);
         assert_eq!(chosen((-2.0, None), (-1.0, Some(0.05))), 9);
         assert_eq!(chosen((-2.0, Some(0.05)), (-1.0, None)), 9);
-        let unknown = better(model(9, -2.0, Some(0.05)), |_| Ok(None)).unwrap();
-        assert_eq!(unknown.epoch, 9);
     }
 
-    /// A fall is told of if the errors of both evaluations are known, it is larger than they explain, and seen twice.
+    /// A fall is told of if the errors of both evaluations are known, it is larger than they explain, seen twice, and lasts
+    /// a tenth of the run.
     #[test]
     fn a_fall_takes_evidence() {
         let falls = |then: Option<f64>, values: &[(f64, Option<f64>, f64)]| {
             let mut best = Best::default();
-            best.judge(&evaluation(1, -10.0, then, 0.3));
-            let judged = values.iter().map(|&(x, se, error)| best.judge(&evaluation(2, x, se, error)).fallen);
-            judged.last().unwrap()
+            best.judge(&evaluation(1, -10.0, then, 0.3), 20);
+            let epochs = (2..).step_by(2);
+            let all = epochs.zip(values).map(|(epoch, &(x, se, error))| evaluation(epoch, x, se, error));
+            all.map(|metrics| best.judge(&metrics, 20).fallen).last().unwrap()
         };
         let (exact, noisy) = (Some(0.0), Some(0.5));
         assert_eq!(falls(exact, &[(-11.5, exact, 0.2)]), None);
@@ -257,6 +273,14 @@ mod tests {
         assert_eq!(falls(noisy, &[(-13.5, noisy, 0.2), (-13.5, noisy, 0.2)]), Some(3.5));
         assert_eq!(falls(exact, &[(-13.5, None, 0.2), (-13.5, None, 0.2)]), None);
         assert_eq!(falls(None, &[(-13.5, exact, 0.2), (-13.5, exact, 0.2)]), None);
+        // Of 20 epochs, one does not count as lasting; in a run of 10 it does.
+        for (n_epochs, expected) in [(20, None), (10, Some(1.5))] {
+            let mut best = Best::default();
+            let all = [(1, -10.0, 0.3), (2, -11.5, 0.2), (3, -11.5, 0.2)];
+            let judged =
+                all.map(|(epoch, x, e)| best.judge(&evaluation(epoch, x, exact, e), n_epochs).fallen);
+            assert_eq!(judged, [None, None, expected]);
+        }
     }
 
     /// Overfitting is not a fall: validation rows lose, training rows gain.
@@ -267,7 +291,7 @@ mod tests {
             let x = epoch as f64;
             let mut metrics = evaluation(epoch, -10.0 + x, Some(0.0), 0.3 - 0.01 * x);
             metrics.validation_log_likelihood = Some(-10.0 - 2.0 * x);
-            assert_eq!(best.judge(&metrics), Judgement { is_best: epoch == 1, fallen: None });
+            assert_eq!(best.judge(&metrics, 9), Judgement { is_best: epoch == 1, fallen: None });
         }
         assert!(best.is_out_of_patience(Some(7)) && !best.is_out_of_patience(Some(8)));
     }

@@ -9,8 +9,8 @@ use crate::data::Rows;
 use crate::gradient::TourInfo;
 use crate::model::Rbm;
 use crate::partition::{
-    AisSettings, Declined, ExactSettings, LogZ, ais, base_bias, exact, mclv_from_tours, mean_interval,
-    nominal_seconds, spread, states_to_join,
+    AisSettings, Budget, Declined, Effort, ExactSettings, Inputs, LogZ, Method, MethodSettings, Plan, ais,
+    base_bias, exact, mclv_from_tours, mean_interval, spread, states_to_join,
 };
 use crate::progress::Progress;
 use crate::settings::CheckedSettings;
@@ -33,11 +33,12 @@ const SCOUT_SHARE: u64 = 16;
 const TARGET: f64 = 0.03;
 /// The tours that count may take this many times the steps that are expected of them.
 const MARGIN: f64 = 1.5;
-/// Seconds on a nominal machine that an enumeration of the last evaluation may take; else the steps of its tours, and the
-/// temperatures of its AIS.
+/// Seconds on a nominal machine that an enumeration of the last evaluation may take.
+const LAST_EXACT_SECONDS: f64 = 10.0;
+/// Seconds on one core of a nominal machine that tours or AIS of the last evaluation may take in any case.
 const LAST_SECONDS: f64 = 10.0;
-const LAST_STEPS: u64 = 4_000_000;
-const LAST_BETAS: usize = 10_000;
+/// The standard error that tours of the last evaluation aim at.
+const LAST_TARGET: f64 = 0.02;
 
 /// What is known of a run after an epoch. Likelihoods are in nats per row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -233,28 +234,27 @@ impl Monitor {
         Ok(())
     }
 
-    /// The way of the last evaluation: exact if that takes ten seconds at most, else that of the curve with more steps
-    /// or temperatures.
-    pub(super) fn last_way(&self, rbm: &Rbm) -> Way {
-        let seconds = nominal_seconds(rbm.n_visible(), rbm.n_hidden());
-        match self.timetable.way {
-            _ if seconds <= LAST_SECONDS => Way::Exact,
-            Way::Tours { .. } => Way::Tours { max_steps: LAST_STEPS },
-            Way::Ais { .. } => LAST_RESORT,
-            Way::Exact => Way::Exact,
-        }
-    }
-
-    /// `log Z` of a model by the way of the last evaluation, from all training rows.
+    /// `log Z` of a model in the last evaluation, from all training rows: by `method`, or by the best method that its
+    /// budget allows, as `mclv logz` has it.
     pub(super) fn last_log_z(
         &self,
-        way: Way,
+        method: Option<Method>,
         rbm: &Rbm,
         train: &Rows,
         (occasion, seed): (Occasion, u64),
         progress: &dyn Progress,
-    ) -> Result<Option<LogZ>> {
-        self.log_z(way, rbm, train, occasion.seed(seed), progress)
+    ) -> Result<LogZ> {
+        let method = method.or((self.timetable.way == Way::Exact).then_some(Method::Exact));
+        let seconds = self.timetable.budget.max(LAST_SECONDS);
+        let settings = MethodSettings {
+            effort: Effort::TargetSe(LAST_TARGET),
+            budget: Budget::evaluation(LAST_EXACT_SECONDS, seconds, rbm.n_visible(), rbm.n_hidden()),
+            seed: occasion.seed(seed),
+            ..Default::default()
+        };
+        let inputs = Inputs { rows: Some(train), base_bias: Some(&self.base), ..Default::default() };
+        let log_z = Plan::new(rbm, method, &settings).run(&inputs, progress)?;
+        Ok(without_unsound_error(log_z))
     }
 
     fn watched(&self) -> Weighted<'_> {
@@ -287,9 +287,6 @@ impl Monitor {
         }
     }
 }
-
-/// AIS of the last evaluation.
-pub(super) const LAST_RESORT: Way = Way::Ais { n_betas: LAST_BETAS };
 
 /// The mean log-likelihood of rows, by their weights if they have some.
 pub(super) fn mean_log_likelihood(rbm: &Rbm, part: Weighted<'_>, log_z: &LogZ) -> Result<f64> {
@@ -350,7 +347,8 @@ fn by_tours(
 /// The same without its standard error if the method declines to give an interval: an error bar that rests on a few tours
 /// or chains is too small.
 fn without_unsound_error(log_z: LogZ) -> LogZ {
-    LogZ { std_err: log_z.std_err.filter(|_| log_z.interval.is_some()), ..log_z }
+    let is_sound = log_z.is_exact() || log_z.interval.is_some();
+    LogZ { std_err: log_z.std_err.filter(|_| is_sound), ..log_z }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::best::{self, Best, BestModel, Judgement, Look};
 use super::files::RunFiles;
 use super::guard::{self, Warning};
-use super::monitor::{LAST_RESORT, Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
+use super::monitor::{Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
 use super::trainer::{Trainer, are_sane};
 use super::{Listener, Outcome, Trained};
 use crate::data::{self, Binarize, Rows};
@@ -271,7 +271,7 @@ impl<'a> Session<'a> {
             let validation = self.validation.as_ref().map(Part::weighted);
             monitor.evaluate(rbm, validation, self.settings.seed, metrics, progress)?;
         }
-        let judgement = best.judge(metrics);
+        let judgement = best.judge(metrics, self.settings.epochs);
         if is_last {
             self.find_best(best, metrics, progress)?;
         } else if best.is_out_of_patience(self.settings.patience) {
@@ -286,14 +286,9 @@ impl<'a> Session<'a> {
     fn evaluate_last(&self, monitor: &Monitor, metrics: &mut Metrics, progress: &dyn Progress) -> Result<()> {
         let (train, validation) = (self.train.weighted(), self.validation.as_ref().map(Part::weighted));
         let (rbm, fresh) = (self.trainer.rbm(), (Occasion::Last, self.settings.seed));
-        let by = |way| monitor.last_log_z(way, rbm, train.rows, fresh, progress);
         let log_z = match metrics.log_z.take().filter(|z| z.is_exact()) {
-            Some(exact) => Some(exact),
-            None => by(monitor.last_way(rbm))?,
-        };
-        let log_z = match log_z {
-            Some(log_z) => log_z,
-            None => by(LAST_RESORT)?.expect("AIS gives a value"),
+            Some(exact) => exact,
+            None => monitor.last_log_z(None, rbm, train.rows, fresh, progress)?,
         };
         monitor.fill_in_last(rbm, train, validation, log_z, metrics)
     }
@@ -316,18 +311,16 @@ impl<'a> Session<'a> {
         };
         let train = self.train.weighted();
         let judging = self.validation.as_ref().map_or(train, Part::weighted);
-        let way = monitor.last_way(rbm);
+        let method = Some(last.log_z.method);
         metrics.best = Some(best::better(last, |look| {
             let occasion = match look {
                 Look::Choose => Occasion::Candidate(epoch),
                 Look::Report => Occasion::Winner(epoch),
             };
             let fresh = (occasion, self.settings.seed);
-            let Some(log_z) = monitor.last_log_z(way, rbm, train.rows, fresh, progress)? else {
-                return Ok(None);
-            };
+            let log_z = monitor.last_log_z(method, rbm, train.rows, fresh, progress)?;
             let log_likelihood = mean_log_likelihood(rbm, judging, &log_z)?;
-            Ok(Some(BestModel { epoch, log_likelihood, log_z }))
+            Ok(BestModel { epoch, log_likelihood, log_z })
         })?);
         Ok(())
     }

@@ -48,9 +48,11 @@ pub(super) enum Way {
 }
 
 /// When a run is evaluated, and how.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(super) struct Timetable {
     pub(super) way: Way,
+    /// Seconds on a nominal machine that all evaluations but the last may take.
+    pub(super) budget: f64,
     times: Times,
 }
 
@@ -107,7 +109,7 @@ impl Timetable {
             EvalEvery::Never => Times::At(Vec::new()),
             EvalEvery::Auto => Times::At(times(settings.epochs, n)),
         };
-        Self { way, times }
+        Self { way, budget, times }
     }
 
     /// Whether to evaluate after `epoch`. The last epoch of a run is evaluated in any case.

@@ -16,12 +16,12 @@ const NAME: &str = "digits";
 /// The value of a pixel that is fully on.
 const FULL: u8 = 16;
 
-/// Number of rows of the whole set.
+/// The number of rows of the whole set.
 pub(super) const N_ROWS: usize = 1797;
-/// Pixels per row.
+/// The number of pixels per row.
 pub(super) const N_COLUMNS: usize = 64;
 
-/// A part of the digits, by position.
+/// Returns a part of the digits, by position.
 pub(super) fn make(split: Split) -> Result<Dataset> {
     let images = Idx::parse(Source::from_bytes(Path::new(NAME), IMAGES)?)?;
     let labels = Idx::parse(Source::from_bytes(Path::new(NAME), LABELS)?)?;

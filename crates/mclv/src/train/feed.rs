@@ -51,8 +51,8 @@ struct Kept {
 }
 
 impl Feed {
-    /// Begins with `rbm`, or with an initial model for `rows`. These rows are used for the initial
-    /// model, but not trained on.
+    /// Begins with `rbm`, or with an initial model for `rows`. These rows are inspected, but
+    /// not trained on.
     ///
     /// # Errors
     /// If settings, model and rows do not fit together.

@@ -228,8 +228,8 @@ impl<'a> Training<'a> {
         team::together(session)
     }
 
-    /// Begins a training on rows that arrive in pieces. `rows` serve only to create the initial
-    /// model.
+    /// Begins a training on rows that arrive in pieces. `rows` are inspected, but
+    /// not trained on.
     ///
     /// # Errors
     /// If settings, model and rows do not fit together.

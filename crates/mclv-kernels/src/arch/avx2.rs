@@ -1,7 +1,7 @@
-//! Do the vector operations with AVX2 and FMA.
+//! Implement the vector operations with AVX2 and FMA.
 //!
-//! Nothing here may run unless the CPU has both: the only callers are builds made by
-//! [`kernels!`](crate::isa::kernels), which an [`Isa`](crate::Isa) of that kind guards.
+//! The CPU must have both. The only callers are builds made by [`kernels!`](crate::isa::kernels),
+//! which an [`Isa`](crate::Isa) of that kind guards.
 
 use super::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use std::arch::x86_64::*;
@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
-/// Inline, and call the intrinsics inside.
+/// Defines inlined functions that call the intrinsics.
 macro_rules! op {
     ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty $body:block)*) => {
         $(#[inline(always)]
@@ -190,7 +190,8 @@ impl Simd for Avx2 {
     }
 }
 
-/// The same operations, compiled for AVX-512's 32 registers and three-way logic; bits are listed by compression.
+/// The same operations, compiled for AVX-512's 32 registers and three-way logic. Bits are listed by
+/// compression.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 

@@ -1,4 +1,4 @@
-//! Logarithms of the marginal weights of states, in double precision.
+//! Compute logarithms of the marginal weights of states, in double precision.
 
 use super::scratch::{List, Scratch};
 use super::{Affine, States};
@@ -47,7 +47,7 @@ fn log_weights_generic<S: Simd>(
     }
 }
 
-/// `b_inᵀx` of each listed state.
+/// Computes `b_inᵀx` of each listed state.
 #[inline(always)]
 pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
     let b = |i: u32| f64::from(bias_in[i as usize]);
@@ -61,8 +61,8 @@ pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) 
 }
 
 kernels! {
-    /// `b_inᵀx + Σ_j softplus(b_j + (Wᵀx)_j)` of each state, in double precision throughout: the logarithm of
-    /// its marginal weight.
+    /// Computes the logarithm of the marginal weight of each state, `b_inᵀx + Σ_j softplus(b_j +
+    /// (Wᵀx)_j)`, in double precision throughout.
     ///
     /// # Panics
     /// If the sizes do not fit.

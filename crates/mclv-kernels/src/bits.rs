@@ -4,8 +4,8 @@
 //! row r, 100 bits, 2 words:   word 0                      word 1
 //!                             bit 0 … bit 63 (LSB first)  bit 64 … bit 99, then 28 zero bits
 //! ```
-//! Bit `i` of a row is bit `i % 64` of word `i / 64`. The padding bits after the last one are always zero,
-//! so words can be compared, hashed and counted without masking.
+//! Bit `i` of a row is bit `i % 64` of word `i / 64`. The padding bits after the last one are
+//! always zero, so words can be compared, hashed and counted without masking.
 
 use std::fmt;
 

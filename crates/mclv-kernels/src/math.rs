@@ -206,7 +206,8 @@ mod tests {
                 let mut y = xs.clone();
                 kernel(isa, &mut y);
                 for (&x, &y) in xs.iter().zip(&y) {
-                    // The libm values compared with are themselves good to about 1 ulp, composed ones to 2.
+                    // The libm values compared with are themselves good to about 1 ulp, composed
+                    // ones to 2.
                     assert!(
                         ulps_f64(y, exact(x)) <= 3.0,
                         "{isa} f64 function {k} at {x}: {y} vs {}",

@@ -1,4 +1,5 @@
-//! Average a unit over all `2^n` states of the layer that feeds it, together with each bit of that layer.
+//! Average a unit over all `2^n` states of the layer that feeds it, together with each bit of that
+//! layer.
 //!
 //! A unit with bias `b` and weights `w` is off with probability `1/(1 + e^{b + wᵀy})` if the other
 //! layer is in state `y`. Given weights `p(y)` for all states, [`off`] computes

@@ -199,7 +199,8 @@ pub(crate) trait Simd: Copy {
     #[inline(always)]
     fn list_ones(word: u64, first: u32, index: &mut [u32]) -> usize {
         let (n, mut word, mut at) = (word.count_ones() as usize, word, 0);
-        // Rounds of eight without a branch for each bit: a branch at a random place costs more than eight stores.
+        // Rounds of eight without a branch for each bit: a branch at a random place costs more than
+        // eight stores.
         while at < n {
             let out: &mut [u32; 8] = index[at..].first_chunk_mut().expect("room for eight");
             for slot in out {

@@ -1,6 +1,7 @@
 //! Sum a product model over all `2^n` states of one layer.
 //!
-//! With `n` enumerated units `y` (biases `a`) and `m` summed-out units (biases `b`, weights `W`, m × n):
+//! With `n` enumerated units `y` (biases `a`) and `m` summed-out units (biases `b`, weights `W`, m
+//! × n):
 //!
 //! ```text
 //! Z = Σ_y e^{aᵀy} Π_i (1 + e^{b_i + (W y)_i})

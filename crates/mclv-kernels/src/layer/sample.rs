@@ -304,7 +304,8 @@ mod tests {
         assert!(bad > 5.0, "the control must be caught: {bad}");
     }
 
-    /// Inputs chosen so that the first 16 bits leave every unit open: decided as the definition says, by all builds.
+    /// Inputs chosen so that the first 16 bits leave every unit open: decided as the definition
+    /// says, by all builds.
     #[test]
     fn what_16_bits_leave_open_is_decided_by_32_more() {
         let draws = Stream::new(8, 3).at(2);
@@ -324,8 +325,8 @@ mod tests {
         }
     }
 
-    /// A probability of 1.7e-5, below what 16 bits resolve: 6.4 million draws give 107 ± 10 ones. False alarm of |z| < 5:
-    /// 6e-7. The control, twice the probability, is caught.
+    /// A probability of 1.7e-5, below what 16 bits resolve: 6.4 million draws give 107 ± 10 ones.
+    /// False alarm of |z| < 5: 6e-7. The control, twice the probability, is caught.
     #[test]
     fn small_probabilities_come_out_right() {
         let count = |x: f32| -> f64 {
@@ -345,8 +346,8 @@ mod tests {
         assert!(z(count(-11.0 + 2f32.ln())).abs() > 5.0);
     }
 
-    /// Pairs of units with input 0 agree half of the time: |z| over all pairs of 64 stays below 6 (4e-6), while
-    /// a draw that reuses one uniform for two units does not.
+    /// Pairs of units with input 0 agree half of the time: |z| over all pairs of 64 stays below 6
+    /// (4e-6), while a draw that reuses one uniform for two units does not.
     #[test]
     fn bits_of_different_units_are_independent_and_a_reused_uniform_is_caught() {
         let n = 20_000;

@@ -131,8 +131,8 @@ mod tests {
         assert!((Ising::new(10.0).entropy() - 2f64.ln()).abs() < 1e-6);
     }
 
-    /// χ² of draws against the law, over classes of alignment and number of spins up and whether site 5 is
-    /// up, and its 1 − 1e-4 quantile (Wilson–Hilferty).
+    /// χ² of draws against the law, over classes of alignment and number of spins up and whether
+    /// site 5 is up, and its 1 − 1e-4 quantile (Wilson–Hilferty).
     fn chi2(law: &Ising, states: &[usize]) -> (f64, f64) {
         let class = |s: usize| (alignment(s), s.count_ones(), s >> 5 & 1);
         let mut classes = BTreeMap::<_, (f64, f64)>::new();

@@ -207,8 +207,8 @@ mod tests {
         bits
     }
 
-    /// The z-scores of the column frequencies and of the frequencies of 1-1 in neighbouring columns, if
-    /// bits are independent with these probabilities.
+    /// The z-scores of the column frequencies and of the frequencies of 1-1 in neighbouring
+    /// columns, if bits are independent with these probabilities.
     fn z_scores(bits: &BitRows, p: &[f32]) -> Vec<f64> {
         let n = bits.n_rows() as f64;
         let z = |p: f64, on: &dyn Fn(usize) -> bool| {

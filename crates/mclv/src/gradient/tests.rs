@@ -1,10 +1,13 @@
-//! Do the estimators estimate the gradient? Each is held against naive enumeration of the joint states.
+//! Do the estimators estimate the gradient? Each is held against naive enumeration of the joint
+//! states.
 //!
-//! **False alarms.** Every estimate is the mean of independent replicates, its error bar their spread; what is asked of
-//! it is asked of each component's `|z|`. The whole suite makes fewer than 2,000 such comparisons, and
-//! `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code would fail for fewer than one choice of seeds in 10,000.
+//! **False alarms.** Every estimate is the mean of independent replicates, its error bar their
+//! spread; what is asked of it is asked of each component's `|z|`. The whole suite makes fewer than
+//! 2,000 such comparisons, and `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code would fail for fewer
+//! than one choice of seeds in 10,000.
 //!
-//! **Power.** Each check has a control: a broken or biased variant that the same check must reject, by twice the limit.
+//! **Power.** Each check has a control: a broken or biased variant that the same check must reject,
+//! by twice the limit.
 
 mod carry;
 mod cd;
@@ -71,7 +74,8 @@ impl Replicates {
         assert!(z > 2.0 * LIMIT, "{what} must be caught: max |z| = {z:.2}");
     }
 
-    /// How far the spread of components `range` is from `expected`, in standard errors of a normal sample's variance.
+    /// How far the spread of components `range` is from `expected`, in standard errors of a normal
+    /// sample's variance.
     fn variance_z(&self, range: std::ops::Range<usize>, expected: impl Fn(usize) -> f64) -> f64 {
         let z = |k: usize| (self.variance(k) / expected(k) - 1.0) / (2.0 / self.n).sqrt();
         largest(range.map(|k| z(k).abs()))

@@ -22,8 +22,8 @@ const BURN_IN: u32 = 50;
 const N_STEPS: (f64, f64) = (50.0, 2_000.0);
 /// Pilot chains may make the expected steps of the tours divided by this number.
 const CHAIN_SHARE: f64 = 16.0;
-/// Pilot chains are run only if the tours would take at least this many times the pilot tours' steps.
-/// They can halve the length of tours, but need pilot tours of their own.
+/// Pilot chains are run only if the tours would take at least this many times the pilot tours'
+/// steps. They can halve the length of tours, but need pilot tours of their own.
 const WORTHWHILE: f64 = 4.0;
 
 /// The origin of a stopping set: how many states were drawn for each row, and whether pilot chains

@@ -175,7 +175,8 @@ fn training_does_not_depend_on_ranks() {
         check_same(&format!("{gradient:?}"), || {
             let settings = Settings {
                 n_hidden: Some(if gradient == EstimatorSettings::Exact { 4 } else { 70 }),
-                // With 1,100 rows CD and the second PCD have pairs enough for ranks to share the sums.
+                // With 1,100 rows CD and the second PCD have pairs enough for ranks to share the
+                // sums.
                 batch_size: Some(if k % 2 == 0 { 1100 } else { 200 }),
                 epochs: Some(2.into()),
                 learning_rate: Some(0.4),

@@ -1,9 +1,9 @@
 //! Do tours obey Kac? Each estimate is held against the exact solution of its model.
 //!
-//! **False alarms.** Error bars are exact (a linear solve), not estimated, unless said. The suite asks about 1,000 times
-//! whether `|z| < 5.5`; `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code with normal means would fail for fewer than one choice
-//! of seeds in 10,000. Means of long-tailed lengths are skewed, which raises that; the largest `|z|` of the first suite of
-//! 470 was 3.2.
+//! **False alarms.** Error bars are exact (a linear solve), not estimated, unless said. The suite
+//! asks about 1,000 times whether `|z| < 5.5`; `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code with
+//! normal means would fail for fewer than one choice of seeds in 10,000. Means of long-tailed
+//! lengths are skewed, which raises that; the largest `|z|` of the first suite of 470 was 3.2.
 //!
 //! **Power.** Controls, variants that are wrong, must be rejected by twice the limit.
 

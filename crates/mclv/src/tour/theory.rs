@@ -72,7 +72,8 @@ impl HiddenChain {
         Ok(Self { n, n_v, log_z: total.ln() - least, stationary, transition, v_given_h, h_given_v })
     }
 
-    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers together.
+    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers
+    /// together.
     pub fn fits(rbm: &Rbm) -> bool {
         rbm.n_hidden() <= MAX_HIDDEN && rbm.n_hidden() + rbm.n_visible() <= MAX_UNITS
     }
@@ -98,7 +99,8 @@ impl HiddenChain {
         if self.n == 1 {
             return 1.0;
         }
-        // On functions of mean 0, `I − P` is inverted by fixing the value at one state and subtracting the mean.
+        // On functions of mean 0, `I − P` is inverted by fixing the value at one state and
+        // subtracting the mean.
         let at = (0..self.n).max_by(|&a, &b| self.stationary[a].total_cmp(&self.stationary[b]));
         let inside: Vec<bool> = (0..self.n).map(|h| Some(h) == at).collect();
         let off = OffSet::new(self, &inside);

@@ -1,4 +1,5 @@
-//! Separate tours: `E[Σ_k f(X(k)) − ξ·E_p[f]] = 0`, and `E[ξ] = Z/Z_S`. Their ratio is only consistent.
+//! Separate tours: `E[Σ_k f(X(k)) − ξ·E_p[f]] = 0`, and `E[ξ] = Z/Z_S`. Their ratio is only
+//! consistent.
 
 use super::carry::resumed;
 use super::oracle::Joint;
@@ -80,7 +81,8 @@ fn of_updates(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2
     [of_sums, of_lengths]
 }
 
-/// The same from the weighted sums that the ratio is made of, in the units of the table; and `w·ξ − Z/Z_S,earlier`.
+/// The same from the weighted sums that the ratio is made of, in the units of the table; and `w·ξ −
+/// Z/Z_S,earlier`.
 fn of_weighted_sums(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let joint = Joint::new(now);
     let exact = joint.moments();
@@ -122,7 +124,8 @@ fn weighted_tours_satisfy_it_with_a_stale_table_and_unweighted_ones_do_not() {
         sums.assert_unbiased(&format!("weighted tours, {statistics:?}"));
         lengths.assert_unbiased("their lengths");
     }
-    // Separate tours with `metropolis` starts, which the settings refuse: a stale table and no weights.
+    // Separate tours with `metropolis` starts, which the settings refuse: a stale table and no
+    // weights.
     let uncorrected = whole_tours(Statistics::Sampled, Starts::Metropolis);
     let [sums, _] = of_updates(uncorrected, &now, &earlier);
     sums.assert_caught("stale starts without weights");
@@ -226,8 +229,9 @@ fn tours_of_a_large_minibatch_differ() {
     assert_ne!(sums(&blocks[0]), sums(blocks.last().unwrap()));
 }
 
-/// One visible unit keeps the first of ten hidden units as it is. While it is on, the others are coins, and a tour hardly
-/// returns; while it is off, all are, and it does. `log_ratio`: by how much the weight of the former state exceeds the latter's.
+/// One visible unit keeps the first of ten hidden units as it is. While it is on, the others are
+/// coins, and a tour hardly returns; while it is off, all are, and it does. `log_ratio`: by how
+/// much the weight of the former state exceeds the latter's.
 fn two_worlds(log_ratio: f32) -> Rbm {
     let (mut w, mut a) = ([10.0; 10], [-10.0; 10]);
     (w[0], a[0]) = (200.0, log_ratio - 150.0);

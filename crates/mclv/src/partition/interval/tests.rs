@@ -1,13 +1,15 @@
 //! Do intervals cover, and are they declined where the tail is unseen?
 //!
-//! **What is asserted.** In each cell, a law and a sample size, 2,000 samples are drawn. If more than 0.2 % of them get an
-//! interval (fewer cannot be measured), at least 93 % of those given cover. The interval comes from other values than the
-//! decision, so that coverage can be measured with 2,000 samples however rarely it is given: each measuring part is paired
-//! with the deciding part of a sample that was accepted, which is the law of what is given.
+//! **What is asserted.** In each cell, a law and a sample size, 2,000 samples are drawn. If more
+//! than 0.2 % of them get an interval (fewer cannot be measured), at least 93 % of those given
+//! cover. The interval comes from other values than the decision, so that coverage can be measured
+//! with 2,000 samples however rarely it is given: each measuring part is paired with the deciding
+//! part of a sample that was accepted, which is the law of what is given.
 //!
-//! **False alarms.** With 2,000 measurements, a standard error is 0.57 % at 93 %, and the limit is set 3.5 of them lower, at
-//! 91 %. A law that covers exactly 93 % would fail for 2 choices of seeds in 10,000; with 120 cells at most, fewer than 3 in
-//! 100 even if all of them were just at the limit. The lowest coverage seen is printed, and was 94.7 %.
+//! **False alarms.** With 2,000 measurements, a standard error is 0.57 % at 93 %, and the limit is
+//! set 3.5 of them lower, at 91 %. A law that covers exactly 93 % would fail for 2 choices of seeds
+//! in 10,000; with 120 cells at most, fewer than 3 in 100 even if all of them were just at the
+//! limit. The lowest coverage seen is printed, and was 94.7 %.
 //!
 //! **Power.** The plain interval, given always, must fail the same test.
 
@@ -116,7 +118,8 @@ impl Law {
         }
     }
 
-    /// Whether each kind that makes more than a hundredth of the mean is expected six times in `n` values.
+    /// Whether each kind that makes more than a hundredth of the mean is expected six times in `n`
+    /// values.
     fn is_seen(&self, n: usize) -> bool {
         let Kind::Geometric(parts) = &self.kind else { return true };
         parts.iter().all(|(p, m)| p * m < 0.01 * self.mean || p * n as f64 >= 6.0)
@@ -235,9 +238,10 @@ fn intervals_cover_where_they_are_given() {
     assert!(plain_fails >= 15, "the plain interval must be caught: {plain_fails} of 30");
 }
 
-/// Other families, tours of models, and mixtures drawn at random. Pareto, Weibull and log-normal laws had been looked at before
-/// the number of unseen values was settled; the tours of models and these mixtures had not. That kinds must be expected six
-/// times was read off 80 other mixtures drawn in the same way.
+/// Other families, tours of models, and mixtures drawn at random. Pareto, Weibull and log-normal
+/// laws had been looked at before the number of unseen values was settled; the tours of models and
+/// these mixtures had not. That kinds must be expected six times was read off 80 other mixtures
+/// drawn in the same way.
 #[test]
 fn intervals_cover_for_other_families() {
     eprintln!("      n  given cover   width  plain  law");
@@ -284,7 +288,8 @@ fn random_mixtures(n: usize, seed: u64) -> Vec<Law> {
     laws
 }
 
-/// Values that are 1 but for rare ones of 1,000, all else being equal: declined while they are few, covered when they are not.
+/// Values that are 1 but for rare ones of 1,000, all else being equal: declined while they are few,
+/// covered when they are not.
 #[test]
 fn rare_events_are_declined_until_there_are_enough() {
     for n in [2_000usize, 20_000] {
@@ -321,7 +326,8 @@ fn rare_events_are_declined_until_there_are_enough() {
     }
 }
 
-/// What cannot be: a kind of tour that makes a tenth of the mean, expected once in the sample, of which there is no trace.
+/// What cannot be: a kind of tour that makes a tenth of the mean, expected once in the sample, of
+/// which there is no trace.
 #[test]
 fn what_left_no_trace_is_not_covered_by_anyone() {
     let law = Law::geometric(&[(0.937, 1.0), (0.063, 4.0), (0.0002, 600.0)]);

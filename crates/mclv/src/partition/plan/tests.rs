@@ -28,7 +28,8 @@ fn settings(effort: Effort, max_steps: Option<u64>) -> MethodSettings {
     MethodSettings { effort, budget, seed: 4, ..Default::default() }
 }
 
-/// A model with its data. All hidden states but one in eight are in a set that is drawn from the data.
+/// A model with its data. All hidden states but one in eight are in a set that is drawn from the
+/// data.
 fn model() -> (Rbm, Rows) {
     (random_rbm(6, 11, 0.7, 79), Rows::Bits(BitRows::all_states(6)))
 }
@@ -237,8 +238,9 @@ fn no_engine_is_made_twice() {
     }
 }
 
-/// The mean of `Ẑ/Z` over 200 seeds is 1 within 4.5 standard errors (false alarm 7e-6 each) for plans whose pilots
-/// choose the set and the number of tours. The control takes the largest of every five, and is caught.
+/// The mean of `Ẑ/Z` over 200 seeds is 1 within 4.5 standard errors (false alarm 7e-6 each) for
+/// plans whose pilots choose the set and the number of tours. The control takes the largest of
+/// every five, and is caught.
 #[test]
 fn plans_by_tours_are_unbiased() {
     let (rbm, rows) = model();
@@ -266,7 +268,8 @@ fn plans_by_tours_are_unbiased() {
     }
 }
 
-/// Rows beyond `max_states` are left out evenly, and a base model that is given takes the place of the rows' own.
+/// Rows beyond `max_states` are left out evenly, and a base model that is given takes the place of
+/// the rows' own.
 #[test]
 fn inputs_and_limits_are_used() {
     let (rbm, rows) = model();

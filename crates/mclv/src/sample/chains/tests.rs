@@ -30,7 +30,8 @@ fn draw(p: &[f64], u: f64) -> usize {
         .unwrap_or(p.len() - 1)
 }
 
-/// Total variation between `p` and the states, in units of what `n` exact draws would show on average at most.
+/// Total variation between `p` and the states, in units of what `n` exact draws would show on
+/// average at most.
 fn distance(p: &[f64], states: &[usize]) -> f64 {
     let n = states.len() as f64;
     let mut counts = vec![0.0; p.len()];
@@ -47,8 +48,9 @@ fn settings(n_samples: usize, burn_in: u32, seed: u64) -> SampleSettings {
     SampleSettings { n_samples, burn_in, means: false, seed }
 }
 
-/// From exact draws, any number of steps gives exact draws: TV stays within four times its Monte Carlo floor
-/// (false alarm far below 1e-6). A sampler of a model without its hidden biases does not.
+/// From exact draws, any number of steps gives exact draws: TV stays within four times its Monte
+/// Carlo floor (false alarm far below 1e-6). A sampler of a model without its hidden biases does
+/// not.
 #[test]
 fn exact_draws_stay_exact_and_those_of_a_broken_model_do_not() {
     let n = 200_000;
@@ -68,7 +70,8 @@ fn exact_draws_stay_exact_and_those_of_a_broken_model_do_not() {
     }
 }
 
-/// A chain that mixes forgets the biases it began with; before the first steps it has not (same criterion).
+/// A chain that mixes forgets the biases it began with; before the first steps it has not (same
+/// criterion).
 #[test]
 fn chains_from_the_biases_reach_the_model() {
     let rbm = random_rbm(5, 3, 1.0, 123);
@@ -81,8 +84,9 @@ fn chains_from_the_biases_reach_the_model() {
     assert!(after(1) > 4.0, "one step is not enough: {}", after(1));
 }
 
-/// Chains with two sets of known values, one after the other: each half has its own conditional distribution
-/// (criterion as above), from exact starts and from the biases. Clamped at the start only, they drift away.
+/// Chains with two sets of known values, one after the other: each half has its own conditional
+/// distribution (criterion as above), from exact starts and from the biases. Clamped at the start
+/// only, they drift away.
 #[test]
 fn known_units_condition_the_rest_and_only_if_clamped_in_every_step() {
     let n = 200_000;
@@ -102,7 +106,8 @@ fn known_units_condition_the_rest_and_only_if_clamped_in_every_step() {
     let run = |start, given, steps| {
         let drawn = states(&sample(&rbm, &settings(n, steps, 127), start, given, &Silent).unwrap());
         [0, 1].map(|half| {
-            // Only the unknown units are compared, so that the control is not caught by the known ones.
+            // Only the unknown units are compared, so that the control is not caught by the known
+            // ones.
             let unknown = |p: &[f64]| {
                 let mut sums = vec![0.0; 32];
                 p.iter().enumerate().for_each(|(s, p)| sums[s & !mask] += p);

@@ -1,9 +1,10 @@
 //! Measure the seconds per epoch of every estimator on 55,000 rows of MNIST, in minibatches of 128,
 //! and how they divide among kernels.
 //!
-//! Run on a quiet machine, with MNIST in `MCLV_DATA_DIR`: `cargo run --release -p mclv-benches
-//! --bin epoch -- 32 500`. Add `lvs` to measure the tours of the paper's protocol too (minutes).
-//! For scikit-learn in the same run: `benches/sklearn_epoch.sh`.
+//! Run on a quiet machine, with MNIST in `MCLV_DATA_DIR`:
+//! `cargo run --release -p mclv-benches --bin epoch -- 32 500`. Add `lvs` to measure the tours of
+//! the paper's protocol too (minutes). For scikit-learn in the same run:
+//! `benches/sklearn_epoch.sh`.
 
 use mclv::data::{self, Binarize, DataSpec, Rows, Split};
 use mclv::progress::Silent;

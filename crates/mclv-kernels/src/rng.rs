@@ -9,11 +9,11 @@
 //! counter word   0            1           2 and 3
 //!                block (u32)  step (u32)  stream (u64)
 //! ```
-//! A layer kernel that draws a Bernoulli bit for each of 64 units (one word `w`) uses blocks `8w …
-//! 8w+7`. The low half of output word `j` of block `8w + 4g + l` decides unit `32g + 16⌊j/2⌋ + 2l +
-//! (j mod 2)` of that word; the high half decides the unit 8 beyond. This is the order in which
-//! four blocks leave a 256-bit register. If 16 bits do not decide unit `i` of the layer, word 0 of
-//! block `2³¹ + i` does.
+//! A layer kernel that draws a Bernoulli bit for each of 64 units (one word `w`) uses blocks
+//! `8w … 8w+7`. The low half of output word `j` of block `8w + 4g + l` decides unit
+//! `32g + 16⌊j/2⌋ + 2l + (j mod 2)` of that word; the high half decides the unit 8 beyond. This is
+//! the order in which four blocks leave a 256-bit register. If 16 bits do not decide unit `i` of
+//! the layer, word 0 of block `2³¹ + i` does.
 
 const M0: u32 = 0xD251_1F53;
 const M1: u32 = 0xCD9E_8D57;

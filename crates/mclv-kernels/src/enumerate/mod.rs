@@ -10,9 +10,9 @@
 //! # Algorithm
 //!
 //! The bits of `y` are split into *low* (6), *middle* (7) and *top* bits. `B_i(low) = e^{Σ_low W}`
-//! and `M_i(middle)` are tabulated once. A *task* is one value of the top bits. It computes `A_i =
-//! e^{b_i + Σ_top W}`. Then each of its 8,192 states costs one multiply-add and one multiply per
-//! unit, `Π_i (c_i + (c_i A_i M_i) B_i)`, with four states to a register and 4 × 8 states at a
+//! and `M_i(middle)` are tabulated once. A *task* is one value of the top bits. It computes
+//! `A_i = e^{b_i + Σ_top W}`. Then each of its 8,192 states costs one multiply-add and one multiply
+//! per unit, `Π_i (c_i + (c_i A_i M_i) B_i)`, with four states to a register and 4 × 8 states at a
 //! time, with no exponential and no logarithm.
 //!
 //! # Numerics

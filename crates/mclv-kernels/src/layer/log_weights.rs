@@ -61,8 +61,8 @@ pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) 
 }
 
 kernels! {
-    /// Computes the logarithm of the marginal weight of each state, `b_inᵀx + Σ_j softplus(b_j +
-    /// (Wᵀx)_j)`, in double precision throughout.
+    /// Computes the logarithm of the marginal weight of each state,
+    /// `b_inᵀx + Σ_j softplus(b_j + (Wᵀx)_j)`, in double precision throughout.
     ///
     /// # Panics
     /// If the sizes do not fit.

@@ -7,10 +7,10 @@
 //!
 //! # The distribution of a bit
 //!
-//! Unit `i` with input `x` is 1 with probability `σ(x)`. The *unlikely* value, of probability `q =
-//! 1/(1 + e^|x|)`, is chosen if `u·(1 + e^|x|) < 1` for the unit's uniform `u`, of which 16 bits
-//! are drawn (see [`rng`](crate::rng) for which). With a rough exponential these bits decide on
-//! which side of `q` the number lies, unless it is too close, about once in 10,000 times. Only
+//! Unit `i` with input `x` is 1 with probability `σ(x)`. The *unlikely* value, of probability
+//! `q = 1/(1 + e^|x|)`, is chosen if `u·(1 + e^|x|) < 1` for the unit's uniform `u`, of which 16
+//! bits are drawn (see [`rng`](crate::rng) for which). With a rough exponential these bits decide
+//! on which side of `q` the number lies, unless it is too close, about once in 10,000 times. Only
 //! then, 32 more bits are drawn and the exponential is computed accurately. So a tail probability
 //! `q` has an error of at most `2⁻⁴⁹ + 2⁻²²·q`; below 2⁻⁴⁹ it is 0. A NaN input gives a bit like
 //! any other: check parameters for NaN, not bits.

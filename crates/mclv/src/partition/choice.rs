@@ -60,8 +60,8 @@ impl fmt::Display for SetOrigin {
 /// preferred to one to which some do not, because the cost of cut tours is not known.
 ///
 /// # Guarantee
-/// Only pilot tours decide, before any tour that is part of the estimate. Given the set, `E[Ẑ] =
-/// Z`; so `E[Ẑ] = Z` overall.
+/// Only pilot tours decide, before any tour that is part of the estimate. Given the set,
+/// `E[Ẑ] = Z`; so `E[Ẑ] = Z` overall.
 ///
 /// # Errors
 /// If there are no candidates or rows, if the rows do not fit the model, or if a setting is not
@@ -81,7 +81,7 @@ pub fn choose_stopping_set(
 pub(super) struct Chosen<'a> {
     /// The engine of the set.
     pub(super) engine: TourEngine<'a>,
-    /// What pilot tours to this set found.
+    /// The forecast of the pilot tours to this set.
     pub(super) forecast: Forecast,
     /// How the set was drawn.
     pub(super) origin: SetOrigin,

@@ -38,7 +38,7 @@ impl Weights {
             log_w.len() >= HEALTHY_SIZE && Self::without_interval(&deciding).spread <= HEALTHY_SPREAD;
         let interval = is_healthy.then(|| {
             let (low, high) = Self::without_interval(&measuring).around();
-            // What is reported is the mean of all.
+            // The reported value is the mean of all.
             (low.min(all.log_mean), high.max(all.log_mean))
         });
         Self { interval, ..all }

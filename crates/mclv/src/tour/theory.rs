@@ -1,9 +1,9 @@
 //! Solve tours exactly on models small enough to enumerate.
 //!
-//! The hidden states of a Gibbs chain form a reversible Markov chain of their own, `P(h,h') = Σ_v
-//! p(v|h) p(h'|v)`. Means and variances of sums along tours are linear systems in `I − P` off the
-//! stopping set. They are solved by elimination without subtractions (Grassmann, Taksar and Heyman
-//! 1985), so that even chains that hardly ever return keep all digits.
+//! The hidden states of a Gibbs chain form a reversible Markov chain of their own,
+//! `P(h,h') = Σ_v p(v|h) p(h'|v)`. Means and variances of sums along tours are linear systems in
+//! `I − P` off the stopping set. They are solved by elimination without subtractions (Grassmann,
+//! Taksar and Heyman 1985), so that even chains that hardly ever return keep all digits.
 
 use super::StoppingSet;
 use crate::bits::BitRows;
@@ -20,8 +20,8 @@ const QUICK_WORK: usize = 27;
 
 /// The Markov chain of the hidden states of a small model, enumerated exactly.
 ///
-/// Models are limited to 12 hidden units and 24 units in both layers. Memory is `16·2^(n_visible +
-/// n_hidden)` bytes and more, time `2^(2 n_hidden + n_visible)`.
+/// Models are limited to 12 hidden units and 24 units in both layers. Memory is
+/// `16·2^(n_visible + n_hidden)` bytes and more, time `2^(2 n_hidden + n_visible)`.
 #[derive(Clone, Debug)]
 pub struct HiddenChain {
     n: usize,

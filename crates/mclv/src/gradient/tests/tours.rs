@@ -81,8 +81,8 @@ fn of_updates(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2
     [of_sums, of_lengths]
 }
 
-/// The same from the weighted sums that the ratio is made of, in the units of the table; and `w·ξ −
-/// Z/Z_S,earlier`.
+/// The same from the weighted sums that the ratio is made of, in the units of the table; and
+/// `w·ξ − Z/Z_S,earlier`.
 fn of_weighted_sums(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let joint = Joint::new(now);
     let exact = joint.moments();

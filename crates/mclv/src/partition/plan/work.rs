@@ -40,7 +40,7 @@ pub(super) struct Work<'a> {
 /// A stopping set that tours can be run to.
 struct Target<'a> {
     engine: TourEngine<'a>,
-    /// What pilot tours to the set found, if the set was chosen by some.
+    /// The forecast of pilot tours to the set, if pilot tours chose it.
     forecast: Option<Forecast>,
     note: Note,
 }

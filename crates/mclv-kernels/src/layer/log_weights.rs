@@ -99,8 +99,8 @@ mod tests {
             let bias_in: Vec<f32> = case.w.iter().cycle().skip(3).take(n_in).copied().collect();
             let packed = case.packed();
             let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
-            // The sum, and that of all its terms without signs: roundings are as large as what is
-            // summed, not as the sum.
+            // The sum, and the sum of the absolute values of its terms: rounding errors are in
+            // proportion to the terms, not to the sum.
             let naive: Vec<(f64, f64)> = case.x.chunks(n_in).map(|row| {
                 let mut magnitude = 0.0;
                 let mut dot = |w: &mut dyn Iterator<Item = f32>| -> f64 {

@@ -304,8 +304,8 @@ mod tests {
         assert!(bad > 5.0, "the control must be caught: {bad}");
     }
 
-    /// Inputs chosen so that the first 16 bits leave every unit open: decided as the definition
-    /// says, by all builds.
+    /// Inputs are chosen such that the first 16 bits leave every unit open. All builds decide these
+    /// units as the definition says.
     #[test]
     fn what_16_bits_leave_open_is_decided_by_32_more() {
         let draws = Stream::new(8, 3).at(2);
@@ -419,7 +419,8 @@ mod tests {
         }
     }
 
-    /// Pinned: changing a stream's values is a breaking change for everyone who wrote down a seed.
+    /// These values are pinned: a change of a stream's values is a breaking change for all recorded
+    /// seeds.
     #[test]
     fn values_are_stable() {
         let case = Case::new(20, 70, 1, 99, false);

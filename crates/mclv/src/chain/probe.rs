@@ -180,8 +180,8 @@ mod tests {
         assert_eq!(Probe::new(&flat).n_numbers(), 1, "without weights there is no direction");
     }
 
-    /// Two equal modes, far from each other: their energies are alike, so that only a direction
-    /// tells them apart.
+    /// Two equal modes, far from each other, have the same energies, so only a direction tells them
+    /// apart.
     #[test]
     fn two_equal_modes_are_told_apart() {
         let (n, w) = (12, 1.0);

@@ -181,7 +181,7 @@ mod tests {
             assert!(parts[..i].iter().all(|b| b.rows != a.rows));
         }
         assert_eq!(parts[0], make(CRITICAL_BETA, Split::Train, 1));
-        // Other draws are other results: that is for the changelog.
+        // Other draws change results: mention it in the changelog.
         assert_eq!(&parts[0].provenance.sha256[..16], "4af6d9e2705087fd");
     }
 

@@ -289,7 +289,7 @@ mod tests {
         assert_ne!(draw(1, Split::Test, 0), reference);
     }
 
-    /// Changing these bits changes everybody's results: that is for the changelog.
+    /// Other bits change all results: mention it in the changelog.
     #[test]
     fn bernoulli_bits_are_stable() {
         let drawn = bits(binarize(&grey(3, &[0.5; 70]), Binarize::Bernoulli, 42, 1));

@@ -353,9 +353,9 @@ mod tests {
         assert!(outside <= 6, "{outside} of 24 beyond the 95 % point");
     }
 
-    /// Four models, 500 seeds each: where there is an interval it covers at least 93 % of the time;
-    /// 3.5 standard errors of 2,000 runs lower is 91 %, which a true 93 % falls below for 2 choices
-    /// of seeds in 10,000.
+    /// Four models, 500 seeds each: the intervals that are given cover at least 93 % of the time.
+    /// The limit is 3.5 standard errors of 2,000 runs lower, at 91 %; a true 93 % falls below it
+    /// for 2 choices of seeds in 10,000.
     #[test]
     fn intervals_cover() {
         let (mut given, mut covered) = (0, 0);
@@ -392,8 +392,8 @@ mod tests {
         assert!(t(&ladders).abs() > 20.0, "{}", t(&ladders));
     }
 
-    /// Strong couplings, a base far away, next to no steps and temperatures: that ladders disagree
-    /// and that swaps are rare is told, and there is no interval.
+    /// Strong couplings, a base far away, few steps and temperatures: notes report that ladders
+    /// disagree and that swaps are rare, and there is no interval.
     #[test]
     fn what_has_not_mixed_is_told() {
         let rbm = random_rbm(30, 12, 3.0, 633);

@@ -158,8 +158,8 @@ mod tests {
     ];
 
     /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of all
-    /// that it would cover: who decides does not measure, so that this is the coverage of those
-    /// given.
+    /// samples that it would cover. The deciding values do not measure, so this is also the
+    /// coverage of the given intervals.
     fn coverage((_, draw, log_mean): Law, n: usize, sigma: f64) -> (f64, f64) {
         const RUNS: usize = 4000;
         let mut rng = stream(700, Purpose::SelfTest, n as u64).reader();

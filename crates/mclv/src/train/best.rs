@@ -258,8 +258,8 @@ mod tests {
         assert_eq!(chosen((-2.0, Some(0.05)), (-1.0, None)), 9);
     }
 
-    /// A fall is told of if the errors of both evaluations are known, it is larger than they
-    /// explain, seen twice, and lasts a tenth of the run.
+    /// A fall is reported if the errors of both evaluations are known, and if it is larger than
+    /// they explain, seen twice, and lasts a tenth of the run.
     #[test]
     fn a_fall_takes_evidence() {
         let falls = |then: Option<f64>, values: &[(f64, Option<f64>, f64)]| {

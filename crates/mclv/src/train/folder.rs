@@ -437,8 +437,8 @@ mod tests {
 
     #[test]
     fn a_fall_of_more_than_a_nat_is_told() {
-        // The best value of the curve is not the best model: only the last evaluation says which
-        // one is.
+        // The best likelihood during training does not decide the best model: only the last
+        // evaluation does.
         let run = |last: f64, best: Option<f64>| {
             let mut metrics: Vec<Metrics> =
                 vec![epoch(1, Some(-9.0)), epoch(2, Some(-3.0)), epoch(3, Some(last))];

@@ -414,8 +414,8 @@ mod tests {
         one
     }
 
-    /// By tours where pilot tours return, and then within six standard errors; else there is no
-    /// likelihood, and no other method takes their place.
+    /// Tours are used if pilot tours return, and are then right within six standard errors.
+    /// Otherwise there is no likelihood, and no other method replaces them.
     #[test]
     fn models_of_middle_size_are_watched_by_tours_or_have_no_likelihood() {
         let (rbm, exact) = model(38, -5.0);
@@ -427,7 +427,7 @@ mod tests {
         assert_eq!((hopeless.log_z, hopeless.train_log_likelihood), (None, None));
     }
 
-    /// By AIS: the standard error is known only where AIS gives an interval.
+    /// AIS: the standard error is known only if AIS gives an interval.
     #[test]
     fn large_models_are_watched_by_ais() {
         let (rbm, exact) = model(50, 0.0);

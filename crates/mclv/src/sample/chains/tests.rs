@@ -1,4 +1,4 @@
-//! Do chains leave the model's distribution alone, given known units or not?
+//! Test that chains leave the model's distribution invariant, with or without known units.
 
 use super::*;
 use crate::model::tests::{all_states, random_rbm};
@@ -96,7 +96,7 @@ fn known_units_condition_the_rest_and_only_if_clamped_in_every_step() {
     let targets = known.map(|k| conditioned(&p, mask, k));
     let given = Given::new(
         BitRows::from_words(5, vec![mask as u64]),
-        // What stands at unknown units must not matter.
+        // The values of unknown units must not matter.
         BitRows::from_words(5, known.map(|k| k as u64 | 0b00100).to_vec()),
     )
     .unwrap();
@@ -164,7 +164,7 @@ fn threads_and_the_number_of_samples_do_not_matter() {
     assert_eq!(fewer.means.unwrap().values(), &one.means.unwrap().values()[..37 * 70]);
 }
 
-/// Other values are other results: that is for the changelog.
+/// Other values change results: mention it in the changelog.
 #[test]
 fn samples_are_stable() {
     let rbm = random_rbm(20, 6, 1.0, 132);

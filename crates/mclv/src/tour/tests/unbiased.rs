@@ -1,4 +1,4 @@
-//! Sampled tours against the exact mean and variance; and what must be caught.
+//! Test sampled tours against the exact mean and variance, with controls that must be caught.
 
 use super::{Case, LIMIT, cases};
 use crate::chain::VisibleChain;
@@ -98,8 +98,8 @@ fn contrast() -> (Rbm, HiddenChain, StoppingSet) {
     (rbm, chain, set)
 }
 
-/// Two wells, a common and a rare one, with a state of the set in each: where a tour starts decides
-/// how long it is.
+/// Two wells, a common and a rare one, with a state of the set in each: the start of a tour decides
+/// its length.
 #[test]
 fn wrong_starts_are_caught() {
     let (w, a) = ([8.0, 0.5, 8.0, 0.5, 8.0, 0.5], [-12.0 - 9f32.ln(), -3.0]);
@@ -147,7 +147,7 @@ fn a_mean_field_chain_is_caught() {
     }
 }
 
-/// To stop when the estimated standard error is small prefers samples without long tours.
+/// Stopping when the estimated standard error is small prefers samples without long tours.
 #[test]
 fn stopping_on_an_estimated_error_is_caught() {
     let a = -12.0 - 9f32.ln();

@@ -5,7 +5,7 @@ use crate::data::{Dataset, Labels, RealRows};
 use crate::model::Rbm;
 use crate::numpy::{to_npy, to_npz};
 
-/// `E[h|v]` of the rows of a data set, with their labels.
+/// The features of a data set for other tools: `E[h|v]` of its rows, with their labels.
 ///
 /// ```
 /// use mclv::{Features, Rbm, data::{Dataset, Rows}};
@@ -25,7 +25,7 @@ pub struct Features {
 }
 
 impl Features {
-    /// The features of `set` under `rbm`. Grey rows are taken as they are.
+    /// Computes the features of `set` under `rbm`. Grey values are used as they are.
     ///
     /// # Errors
     /// If the rows do not have `n_visible` columns.
@@ -33,8 +33,8 @@ impl Features {
         Ok(Self { means: rbm.mean_h_from_v(&set.rows)?, labels: set.labels.clone() })
     }
 
-    /// The class of each row as a number: the class's name where all names are whole numbers, else its place among
-    /// the names.
+    /// Returns the class of each row as a number: the name of the class if all names are whole
+    /// numbers, else its place among the names.
     pub fn label_numbers(&self) -> Option<Vec<i64>> {
         let labels = self.labels.as_ref()?;
         let names: Vec<i64> = labels
@@ -46,12 +46,12 @@ impl Features {
         Some(labels.ids.iter().map(|&id| names[id as usize]).collect())
     }
 
-    /// The bytes of a `.npy` file: n_rows × n_hidden, f32.
+    /// Returns the bytes of a `.npy` file: n_rows × n_hidden, f32.
     pub fn to_npy(&self) -> Vec<u8> {
         to_npy(&[self.means.n_rows(), self.means.n_columns()], self.means.values())
     }
 
-    /// The bytes of an `.npz` file: `features` (f32) and, if known, `labels` (i64, see
+    /// Returns the bytes of an `.npz` file: `features` (f32) and, if known, `labels` (i64, see
     /// [`label_numbers`](Self::label_numbers)).
     pub fn to_npz(&self) -> Vec<u8> {
         let mut arrays = vec![("features", self.to_npy())];
@@ -59,14 +59,15 @@ impl Features {
         to_npz(&arrays)
     }
 
-    /// The bytes of a `.csv` file: a header, a line for each row, the class's name in the last column if known.
+    /// Returns the bytes of a `.csv` file: a header, a line for each row, and the name of the class
+    /// in the last column if known.
     pub fn to_csv(&self) -> Vec<u8> {
         let mut writer = ::csv::Writer::from_writer(Vec::new());
         let mut write = || -> ::csv::Result<()> {
             let names = (0..self.means.n_columns()).map(|j| format!("h{j}"));
             writer.write_record(names.chain(self.labels.as_ref().map(|_| "label".into())))?;
             for r in 0..self.means.n_rows() {
-                // The shortest text that gives the number back, with an exponent where it is tiny.
+                // The shortest text that gives the same number, with an exponent if it is tiny.
                 let cells = self.means.row(r).iter().map(|x| format!("{x:?}"));
                 let label = self.labels.as_ref().map(|labels| labels.name(r).to_owned());
                 writer.write_record(cells.chain(label))?;

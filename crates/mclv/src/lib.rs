@@ -34,7 +34,7 @@ pub use model::{Init, Offsets, Rbm, UnitUse};
 pub use selftest::{Check, selftest};
 pub use tour::StoppingSet;
 
-/// The instruction set that the kernels use on this machine.
+/// Returns the name of the instruction set that the kernels use on this machine.
 pub fn kernels() -> &'static str {
     mclv_kernels::Isa::best().name()
 }

@@ -9,31 +9,34 @@ use serde::{Deserialize, Serialize};
 /// The average log-likelihood of a set of rows, in nats per row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Likelihood {
-    /// Mean of `log p(v)` over the rows.
+    /// The mean of `log p(v)` over the rows.
     pub mean: f64,
-    /// Standard error of the mean: how much it would vary had other rows been drawn. `None` for a single row.
+    /// The standard error of the mean from the choice of rows: how much the mean would vary with
+    /// other rows. `None` for a single row.
     #[serde(default)]
     pub std_err_rows: Option<f64>,
-    /// Standard error from `log Z`, common to all rows; 0 if exact, `None` if not known.
+    /// The standard error from `log Z`, common to all rows. It is 0 if `log Z` is exact, and `None`
+    /// if it is not known.
     #[serde(default)]
     pub std_err_log_z: Option<f64>,
-    /// A 95 % interval for the mean over these very rows, if `log Z` has one: that of `log Z` turned round.
+    /// A 95 % interval for the mean over exactly these rows, if `log Z` has an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
-    /// What `log Z` guarantees. Of the likelihood it is the other side: [`Guarantee::of_likelihood`].
+    /// The guarantee of `log Z`. The likelihood errs to the other side: see
+    /// [`Guarantee::of_likelihood`].
     pub guarantee_log_z: Guarantee,
-    /// Smallest and largest `log p(v)`.
+    /// The smallest and the largest `log p(v)`.
     pub range: (f64, f64),
-    /// Number of rows.
+    /// The number of rows.
     pub n_rows: usize,
-    /// Whether some rows have values other than 0 and 1. Then `mean` is no log-probability, but below the expected
-    /// log-likelihood of the rows made binary at random.
+    /// True if some rows have values other than 0 and 1. `mean` is then not a log-probability, but
+    /// below the expected log-likelihood of the rows binarised at random.
     #[serde(default)]
     pub is_grey: bool,
 }
 
 impl Likelihood {
-    /// What is guaranteed of the mean, as a likelihood of rows of 0 and 1.
+    /// Returns the guarantee of the mean, as a likelihood of rows of 0 and 1.
     pub fn guarantee(&self) -> &'static str {
         match (self.is_grey, self.guarantee_log_z) {
             (false, log_z) => log_z.of_likelihood(),
@@ -44,10 +47,11 @@ impl Likelihood {
 }
 
 impl Rbm {
-    /// `log p(v) = −F(v) − log Z` of each row.
+    /// Returns `log p(v) = −F(v) − log Z` of each row.
     ///
-    /// For grey rows this is a lower bound on the expected log-likelihood of their Bernoulli-binarised versions, not
-    /// itself a log-probability: never compare it across binarisations.
+    /// For grey rows this is a lower bound on the expected log-likelihood of their
+    /// Bernoulli-binarised versions, not itself a log-probability. Never compare it across
+    /// binarisations.
     ///
     /// # Errors
     /// If the rows do not have `n_visible` columns.
@@ -57,7 +61,7 @@ impl Rbm {
         Ok(values)
     }
 
-    /// The average log-likelihood of `rows`, with its error bars.
+    /// Returns the average log-likelihood of `rows`, with its error bars.
     ///
     /// ```
     /// use mclv::{Rbm, bits::BitRows, data::Rows, partition, progress::Silent};

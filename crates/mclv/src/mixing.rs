@@ -1,11 +1,11 @@
-//! Judge how well chains mix, from a number recorded along each, such as their free energy.
+//! Judge how well chains mix, from a number recorded along each chain, such as its free energy.
 //!
-//! Chains that agree may still all have missed a mode: these numbers can show that chains do *not* mix, never that
-//! they do.
+//! Chains that agree may still all have missed a mode. These numbers can show that chains do *not*
+//! mix, never that they do.
 
 use serde::{Deserialize, Serialize};
 
-/// What several chains of one number tell about themselves.
+/// How well chains mix, from one number recorded along several chains.
 ///
 /// ```
 /// use mclv::mixing::Mixing;
@@ -20,30 +20,32 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Mixing {
-    /// Rank-normalised split R-hat (Vehtari et al. 2021), the larger of bulk and folded: about 1 if all halves of
-    /// all chains look alike.
+    /// The rank-normalised split R-hat (Vehtari et al. 2021), the larger of bulk and folded. It is
+    /// about 1 if all halves of all chains look alike.
     pub r_hat: f64,
-    /// `τ = 1 + 2 Σ ρ_k`, in draws, by Geyer's initial monotone sequence. Differences between chains count as
-    /// correlation that never ends.
+    /// The autocorrelation time `τ = 1 + 2 Σ ρ_k`, in draws, by Geyer's initial monotone sequence.
+    /// Differences between chains count as correlation that never ends.
     pub autocorrelation_time: f64,
-    /// Draws in all chains, divided by `τ`.
+    /// The number of draws in all chains, divided by `τ`.
     pub effective_sample_size: f64,
 }
 
-/// Fewer draws in a chain say nothing.
+/// The shortest chain, in draws, that is judged.
 const MIN_DRAWS: usize = 8;
 
 impl Mixing {
-    /// From one or more chains of one length; `None` if they are shorter than 8 draws or not finite.
+    /// Judges one or more chains of equal length. Returns `None` if they are shorter than 8 draws
+    /// or not finite.
     ///
     /// # Panics
-    /// If lengths differ.
+    /// If the lengths differ.
     pub fn new(chains: &[Vec<f64>]) -> Option<Self> {
         Self::of_groups(&[chains.to_vec()])
     }
 
-    /// From groups of chains: the chains of a group have one distribution, chains of different groups need not. Only
-    /// chains of the same group are compared with each other. `None` as for [`new`](Self::new).
+    /// Judges groups of chains. Chains of one group have the same distribution; chains of different
+    /// groups need not. Only chains of the same group are compared with each other. Returns `None`
+    /// as [`new`](Self::new) does.
     ///
     /// ```
     /// use mclv::mixing::Mixing;
@@ -56,7 +58,7 @@ impl Mixing {
     /// ```
     ///
     /// # Panics
-    /// If lengths differ.
+    /// If the lengths differ.
     pub fn of_groups(groups: &[Vec<Vec<f64>>]) -> Option<Self> {
         let chains = || groups.iter().flatten();
         let n = chains().next()?.len();
@@ -66,7 +68,7 @@ impl Mixing {
         }
         let n_draws = (chains().count() * n) as f64;
         if groups.iter().all(|group| group.iter().flatten().all(|&x| x == group[0][0])) {
-            // Nothing varies, so nothing is remembered; rounding would say otherwise.
+            // Nothing varies, so there is no correlation; rounding would suggest otherwise.
             return Some(Self { r_hat: 1.0, autocorrelation_time: 1.0, effective_sample_size: n_draws });
         }
         let ranks: Vec<_> = groups.iter().map(|group| rank_normalised(group)).collect();
@@ -79,7 +81,8 @@ impl Mixing {
         })
     }
 
-    /// The worse of two: of the same chains, seen by different numbers recorded along them.
+    /// Returns the worse of two judgements of the same chains, from different numbers recorded
+    /// along them.
     #[must_use]
     pub fn worse(self, other: Self) -> Self {
         Self {
@@ -90,30 +93,31 @@ impl Mixing {
     }
 }
 
-/// R-hat above which chains are said to differ.
+/// Above this R-hat, chains are said to differ.
 const HIGH_R_HAT: f64 = 1.05;
 
-/// Autocorrelation times that a burn-in should last: if correlations fall exponentially, it then leaves e⁻²⁰ of a start.
+/// The number of autocorrelation times that a burn-in should last. If correlations fall
+/// exponentially, e⁻²⁰ of a start is left after it.
 const ENOUGH_TIMES: f64 = 10.0;
 
-/// Chains differ if a burn-in of fewer autocorrelation times than this is also seen by R-hat. Over more of them, R-hat is high
-/// only because the chains are slow.
+/// Chains differ if R-hat is high and the burn-in lasts fewer autocorrelation times than this.
+/// After a longer burn-in, R-hat is high only because the chains are slow.
 const FEW_TIMES: f64 = 3.0;
 
-/// Why samples may remember where their chains began.
+/// A reason why samples may still depend on the starts of their chains.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "doubt", rename_all = "kebab-case")]
 pub enum Doubt {
-    /// Chains differ from each other, or from what they were before.
+    /// Chains differ from each other, or from their own earlier states.
     ChainsDiffer {
         /// R-hat.
         r_hat: f64,
     },
-    /// The burn-in is few autocorrelation times long.
+    /// The burn-in lasts too few autocorrelation times.
     ShortBurnIn {
         /// The autocorrelation time, in steps.
         autocorrelation_time: f64,
-        /// Steps that it should last at least.
+        /// The number of steps that the burn-in should have at least.
         enough: u64,
     },
 }
@@ -134,7 +138,8 @@ impl std::fmt::Display for Doubt {
 }
 
 impl Mixing {
-    /// Whether to doubt samples taken after `burn_in` steps of chains that move like this, times in steps.
+    /// Returns the reason to doubt samples taken after `burn_in` steps, if there is one. Times of
+    /// `self` must be in steps.
     ///
     /// ```
     /// use mclv::mixing::{Doubt, Mixing};
@@ -146,8 +151,8 @@ impl Mixing {
     pub fn doubt(&self, burn_in: u32) -> Option<Doubt> {
         let enough = ENOUGH_TIMES * self.autocorrelation_time;
         if f64::from(burn_in) >= enough {
-            // Differences between chains are part of the autocorrelation time: R-hat can be high here only because the
-            // recorded part of the chains is short.
+            // Differences between chains are part of the autocorrelation time: R-hat can be high
+            // here only because the recorded part of the chains is short.
             return None;
         }
         if self.r_hat > HIGH_R_HAT && f64::from(burn_in) < FEW_TIMES * self.autocorrelation_time {
@@ -167,7 +172,8 @@ fn variance(x: &[f64]) -> f64 {
     x.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (x.len() - 1) as f64
 }
 
-/// The mean variance within chains, and the variance over all of a group that it and the chains' means suggest.
+/// Returns the mean variance within chains, and the variance over all of a group, estimated from it
+/// and the means of the chains.
 fn variances(groups: &[Vec<&[f64]>]) -> (f64, f64) {
     let chains: Vec<&[f64]> = groups.iter().flatten().copied().collect();
     let n = chains[0].len() as f64;
@@ -182,7 +188,7 @@ fn variances(groups: &[Vec<&[f64]>]) -> (f64, f64) {
     (within, (n - 1.0) / n * within + between)
 }
 
-/// Distances from the median of all chains.
+/// Returns the distances from the median of all chains.
 fn folded(chains: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let mut all = chains.concat();
     let middle = all.len() / 2;
@@ -205,7 +211,7 @@ fn split_r_hat(groups: &[Vec<Vec<f64>>]) -> f64 {
     }
 }
 
-/// Draws replaced by the normal quantiles of their ranks among all; ties share theirs.
+/// Replaces draws by the normal quantiles of their ranks among all draws. Ties share a rank.
 fn rank_normalised(chains: &[Vec<f64>]) -> Vec<Vec<f64>> {
     let n = chains[0].len();
     let value = |k: usize| chains[k / n][k % n];
@@ -237,7 +243,7 @@ fn autocorrelation_time(groups: &[Vec<Vec<f64>>]) -> f64 {
         let within = if lag == 0 { covariance } else { within * (n - 1) as f64 / n as f64 };
         1.0 - (within - covariance) / total
     };
-    // Sums of neighbours are positive and fall for a reversible chain: what is not so is noise.
+    // For a reversible chain, sums of neighbours are positive and fall. Any other value is noise.
     let (mut sum, mut last) = (0.0, f64::INFINITY);
     for lag in (0..n - 1).step_by(2) {
         let pair = correlation(lag) + correlation(lag + 1);
@@ -247,7 +253,8 @@ fn autocorrelation_time(groups: &[Vec<Vec<f64>>]) -> f64 {
         last = pair.min(last);
         sum += last;
     }
-    // Chains that alternate are better than independent draws, but no more than this is believed (as in Stan).
+    // Chains that alternate are better than independent draws, but no more than this is believed
+    // (as in Stan).
     let n_draws = (chains.len() * n) as f64;
     (2.0 * sum - 1.0).clamp(1.0 / n_draws.log10().max(1.0), n_draws)
 }
@@ -313,8 +320,9 @@ mod tests {
             .collect()
     }
 
-    /// With 4 × 20,000 draws the estimate of τ has a relative error of about `√(4τ·7/80,000)` (window 7τ/2 both
-    /// ways; Sokal 1997): within 4.5 of them (false alarm 7e-6 each), and 3 % for the cut-off.
+    /// With 4 × 20,000 draws the estimate of τ has a relative error of about `√(4τ·7/80,000)`
+    /// (window 7τ/2 both ways; Sokal 1997): within 4.5 of them (false alarm 7e-6 each), and 3 % for
+    /// the cut-off.
     #[test]
     fn the_autocorrelation_time_of_ar1_is_known() {
         for phi in [-0.5, 0.0, 0.5, 0.9, 0.98] {
@@ -345,7 +353,8 @@ mod tests {
         assert!(changed(&|_, t, x| x + t as f64 / 1000.0).r_hat > 1.05, "halves see a drift");
     }
 
-    /// Chains of two distributions, as clamped chains have them: only chains of the same distribution are compared.
+    /// Chains of two distributions, as clamped chains have them: only chains of the same
+    /// distribution are compared.
     #[test]
     fn groups_of_chains_are_judged_by_themselves() {
         let at = |place: f64, width: f64, seed: u64| -> Vec<f64> {

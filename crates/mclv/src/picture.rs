@@ -3,17 +3,19 @@
 use crate::data::Rows;
 use crate::{Error, Result};
 
-/// Small pictures are enlarged by a whole number, to about this many pixels on their longer side.
+/// The approximate longer side, in pixels, to which small pictures are enlarged by a whole number.
 const SIDE: usize = 56;
 
-/// Grey between pictures.
+/// The grey between pictures.
 const GAP: u8 = 96;
 
-/// More pixels than this are no picture any more, and may not fit memory.
+/// The largest number of pixels of a grid. A larger one may not fit into memory.
 const MAX_PIXELS: usize = 1 << 28;
 
-/// The bytes of a greyscale PNG: rows of `images` as pictures of `(height, width)` values, 0 black and 1 white,
-/// `n_columns` abreast, row by row, a grey line between them.
+/// Returns the bytes of a greyscale PNG that shows the rows of `images` in a grid.
+///
+/// Each row is a picture of `(height, width)` values, 0 black and 1 white. The grid has `n_columns`
+/// columns and is filled row by row, with a grey line between pictures.
 ///
 /// ```
 /// use mclv::{bits::BitRows, data::Rows, picture};
@@ -24,7 +26,8 @@ const MAX_PIXELS: usize = 1 << 28;
 /// ```
 ///
 /// # Errors
-/// If there is nothing to show, the shape is not that of the rows, or the grid would be too large.
+/// If there is nothing to show, if the shape is not that of the rows, or if the grid would be too
+/// large.
 pub fn grid(images: &Rows, (height, width): (usize, usize), n_columns: usize) -> Result<Vec<u8>> {
     check_shape((height, width), images.n_columns())?;
     if images.n_rows() == 0 || n_columns == 0 {
@@ -59,7 +62,7 @@ pub fn grid(images: &Rows, (height, width): (usize, usize), n_columns: usize) ->
     Ok(png((total_height, total_width), ::png::ColorType::Grayscale, &pixels))
 }
 
-/// The bytes of a colour PNG of `(height, width)` pixels, row by row: red, green, blue.
+/// Returns the bytes of a colour PNG of `(height, width)` pixels, row by row: red, green, blue.
 ///
 /// # Errors
 /// If the pixels do not fill the shape.
@@ -68,7 +71,7 @@ pub fn rgb_png(pixels: &[[u8; 3]], shape: (usize, usize)) -> Result<Vec<u8>> {
     Ok(png(shape, ::png::ColorType::Rgb, pixels.as_flattened()))
 }
 
-/// Refuse a shape that `n_units` values do not fill.
+/// Rejects a shape that `n_units` values do not fill.
 ///
 /// # Errors
 /// If `height × width` is not `n_units`.

@@ -1,40 +1,41 @@
-//! Report how far long work has come, hear when to stop, and ask before anything is fetched.
+//! Report the progress of long work, cancel it, and ask before anything is fetched.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A listener to long work. Its methods may be called from any thread.
+/// A listener to long work: it is told about progress and can cancel. Its methods may be called
+/// from any thread.
 pub trait Progress: Sync {
-    /// `done` of `total` units of work are finished.
+    /// Called when `done` of `total` units of work are finished.
     fn report(&self, _done: u64, _total: u64) {}
 
-    /// Whether the work should stop as soon as it can; it then ends with
+    /// Returns true if the work should stop as soon as possible. The work then ends with
     /// [`Error::Cancelled`](crate::Error::Cancelled).
     fn cancelled(&self) -> bool {
         false
     }
 
-    /// Whether a file that is not on this machine may be fetched: downloaded, or taken from a
-    /// package that a program is started for. `how` says in a sentence which file is missing and
-    /// what would be done. A listener that does not implement this method refuses.
+    /// Returns true if a file that is not on this machine may be fetched: downloaded, or taken from
+    /// a package by another program. `how` is a sentence that names the missing file and the
+    /// planned action. The default is false.
     fn may_fetch(&self, _how: &str) -> bool {
         false
     }
 }
 
-/// Listens to nothing and never stops the work.
+/// A listener that ignores everything and never cancels the work.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Silent;
 
 impl Progress for Silent {}
 
-/// Listens to nothing; the work stops when the flag is set.
+/// A listener that cancels the work when the flag is set, and ignores everything else.
 impl Progress for AtomicBool {
     fn cancelled(&self) -> bool {
         self.load(Ordering::Relaxed)
     }
 }
 
-/// Passes on everything but how far the work has come.
+/// A listener that passes everything on except the progress of the work.
 pub struct Quiet<'a>(pub &'a dyn Progress);
 
 impl Progress for Quiet<'_> {
@@ -59,7 +60,7 @@ pub(crate) mod tests {
     use crate::{Error, Result, StoppingSet};
     use std::sync::atomic::AtomicI64;
 
-    /// Says at one question that the work should stop, and at no other.
+    /// A listener that cancels at one question, and at no other.
     pub(crate) struct StopsOnce(AtomicI64);
 
     impl StopsOnce {

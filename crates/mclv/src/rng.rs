@@ -1,58 +1,59 @@
-//! Give every use of randomness a stream of its own.
+//! Give every use of randomness its own stream.
 //!
-//! A draw is a pure function of the seed, the purpose, an index (chain, tour, epoch) and a step, so results
-//! do not depend on threads and any draw can be made again. See [`mclv_kernels::rng`] for the generator.
+//! A draw is a pure function of the seed, the purpose, an index (chain, tour, epoch) and a step. So
+//! results do not depend on threads, and any draw can be repeated. See [`mclv_kernels::rng`] for
+//! the generator.
 
 pub use mclv_kernels::rng::{Draws, Reader, Stream};
 pub use rand_core::Rng;
 
-/// What random numbers are for. Streams of different purposes never meet.
+/// The purpose of random numbers. Streams of different purposes never share numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Purpose {
     /// Initial weights.
     Init = 1,
-    /// Grey values turned into bits.
+    /// Binarisation of grey values.
     Binarise = 2,
-    /// Rows assigned to splits.
+    /// Assignment of rows to splits.
     Split = 3,
     /// Synthetic data.
     Synthesis = 4,
     /// Markov chains.
     Chain = 5,
-    /// Checks that the program makes of itself.
+    /// Self-tests of the program.
     SelfTest = 6,
     /// The order of rows in an epoch.
     Shuffle = 7,
     /// Hidden states of the positive phase.
     Positive = 8,
-    /// Where persistent chains and running tours begin.
+    /// First states of persistent chains and running tours.
     FirstStates = 9,
-    /// Tours.
+    /// Tours during training.
     Tour = 10,
     /// Hidden states of a stopping set.
     StoppingSet = 11,
-    /// Rows that a stopping set is made from.
+    /// Rows that a stopping set is drawn from.
     StoppingSetRows = 12,
     /// Annealed importance sampling.
     Ais = 13,
-    /// Chains that samples are drawn with.
+    /// Chains that produce samples.
     Sample = 14,
     /// Reverse annealed importance sampling.
     ReverseAis = 15,
     /// Chains of a ladder of temperatures.
     Ladder = 16,
-    /// Starts of tours that are measured rather than trained with.
+    /// Starts of tours outside training.
     TourStart = 17,
-    /// Steps of such tours.
+    /// Steps of tours outside training.
     TourStep = 18,
     /// Resampling for intervals.
     Bootstrap = 19,
     /// A pilot that chooses temperatures.
     Pilot = 20,
-    /// Estimators of gradients that are not this crate's own.
+    /// Estimators of gradients that are not part of this crate.
     Estimator = 21,
-    /// Chains that look for modes which an estimate may miss.
+    /// Scouts: chains that look for modes which an estimate may miss.
     Scout = 22,
     /// The second base model of annealed importance sampling.
     SecondBase = 23,
@@ -66,7 +67,7 @@ pub enum Purpose {
     TourWitness = 33,
 }
 
-/// Stream `index` for one purpose under `seed`.
+/// Returns stream `index` for one purpose under `seed`.
 ///
 /// ```
 /// use mclv::rng::{Purpose, stream};

@@ -1,4 +1,5 @@
-//! Open a data file: uncompress, hash and count it on the way, and believe nothing it promises.
+//! Open a data file: uncompress, hash and count it while reading, and verify everything that it
+//! promises.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Cursor, Read, Seek, SeekFrom};
@@ -9,25 +10,25 @@ use sha2::{Digest, Sha256};
 
 use crate::{Error, Result, team};
 
-/// No deflate stream grows by more than this factor.
+/// The largest factor by which a deflate stream can grow.
 const MAX_DEFLATE_RATIO: u64 = 1032;
-/// Buffers start no larger than this, whatever a header promises.
+/// The largest initial size of a buffer, whatever a header promises.
 const MAX_INITIAL_CAPACITY: u64 = 1 << 26;
 const BUFFER: usize = 1 << 16;
 
-/// Bytes as two hexadecimal digits each.
+/// Returns bytes as two hexadecimal digits each.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Whether bytes begin like a gzip file.
+/// Returns true if bytes begin like a gzip file.
 pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
-/// Open a regular file and tell its length; folders, devices and missing files are refused.
+/// Opens a regular file and returns its length. Folders, devices and missing files are rejected.
 pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
-    // Before opening: opening a pipe would wait for its writer.
+    // The check comes before opening, because opening a pipe would wait for its writer.
     let metadata = path.metadata().map_err(Error::io("read", path))?;
     if metadata.is_dir() {
         return Err(Error::IsAFolder { path: path.into() });
@@ -38,24 +39,24 @@ pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
     Ok((File::open(path).map_err(Error::io("read", path))?, metadata.len()))
 }
 
-/// The name of a file without its folder.
+/// Returns the name of a file without its folder.
 pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// The uncompressed content of a plain or gzipped file, which is told by its first bytes.
+/// The uncompressed content of a plain or gzipped file. The first bytes decide which it is.
 pub(crate) struct Source<'a> {
     path: PathBuf,
     reader: BufReader<Hashing<'a>>,
-    /// Bytes handed out so far.
+    /// The number of bytes handed out so far.
     position: u64,
-    /// The content cannot be longer than this.
+    /// The largest possible length of the content.
     at_most: u64,
-    /// Whether it is being uncompressed.
+    /// True if the content is being uncompressed.
     pub is_gzip: bool,
 }
 
-/// What passes through is hashed.
+/// A reader that hashes everything it reads.
 struct Hashing<'a> {
     inner: Box<dyn Read + 'a>,
     hash: Sha256,
@@ -78,14 +79,14 @@ impl Read for Source<'_> {
 }
 
 impl Source<'static> {
-    /// Open a file.
+    /// Opens a file.
     pub(crate) fn open(path: &Path) -> Result<Self> {
         let (file, length) = open_file(path)?;
         Self::new(path, BufReader::with_capacity(BUFFER, file), length)
     }
 
-    /// Open a file that all ranks of a team see: each reads its part of the bytes, and is handed the others'.
-    /// If that fails, all ranks know of it.
+    /// Opens a file that all ranks of a team see. Each rank reads its part of the bytes, and
+    /// receives the other parts. If that fails, all ranks know of it.
     pub(crate) fn open_together(path: &Path) -> Result<Self> {
         let (rank, size) = (team::rank(), team::size());
         if size == 1 {
@@ -108,7 +109,7 @@ impl Source<'static> {
     }
 }
 
-/// How long a file is, and the bytes in it that one of `size` ranks reads.
+/// Returns the length of a file, and the bytes that one of `size` ranks reads.
 fn read_part(path: &Path, rank: usize, size: usize) -> Result<(u64, Vec<u8>)> {
     let (mut file, length) = open_file(path)?;
     let mine = team::part(usize::try_from(length).expect("a file that memory holds"), rank, size);
@@ -124,7 +125,7 @@ fn read_part(path: &Path, rank: usize, size: usize) -> Result<(u64, Vec<u8>)> {
 }
 
 impl<'a> Source<'a> {
-    /// Take `bytes` as the content of a file; `path` stands for it in errors.
+    /// Takes `bytes` as the content of a file. `path` names it in errors.
     pub(crate) fn from_bytes(path: &Path, bytes: &'a [u8]) -> Result<Self> {
         Self::new(path, bytes, bytes.len() as u64)
     }
@@ -140,18 +141,18 @@ impl<'a> Source<'a> {
         Ok(Self { path: path.into(), reader, position: 0, at_most, is_gzip })
     }
 
-    /// The path it was opened by.
+    /// Returns the path that the source was opened by.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The next bytes, without taking them.
+    /// Returns the next bytes, without consuming them.
     pub(crate) fn peek(&mut self) -> Result<&[u8]> {
         let (path, is_gzip) = (&self.path, self.is_gzip);
         self.reader.fill_buf().map_err(|e| broken(path, is_gzip, e))
     }
 
-    /// `N` bytes of a header.
+    /// Reads `N` bytes of a header.
     pub(crate) fn header<const N: usize>(&mut self) -> Result<[u8; N]> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes).map_err(|e| match e.kind() {
@@ -163,8 +164,8 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// Refuse a header's promise of `n` more bytes that the file cannot hold; `None` is a number too large
-    /// to write down.
+    /// Rejects a header that promises `n` more bytes than the file can hold. `None` is a number too
+    /// large to represent.
     pub(crate) fn check_promise(&self, n: Option<u64>) -> Result<u64> {
         let left = self.at_most - self.position.min(self.at_most);
         match n {
@@ -177,7 +178,7 @@ impl<'a> Source<'a> {
         }
     }
 
-    /// Exactly the next `n` bytes.
+    /// Reads exactly the next `n` bytes.
     pub(crate) fn read_exactly(&mut self, n: u64) -> Result<Vec<u8>> {
         let mut bytes = Vec::with_capacity(n.min(MAX_INITIAL_CAPACITY) as usize);
         self.by_ref().take(n).read_to_end(&mut bytes).map_err(|e| self.broken(e))?;
@@ -187,7 +188,7 @@ impl<'a> Source<'a> {
         Ok(bytes)
     }
 
-    /// Insist that nothing is left, and give the SHA-256 of it all.
+    /// Checks that nothing is left, and returns the SHA-256 of the whole content.
     pub(crate) fn finish(mut self) -> Result<String> {
         let position = self.position;
         if !self.peek()?.is_empty() {
@@ -200,13 +201,13 @@ impl<'a> Source<'a> {
         Ok(hex(&self.reader.into_inner().hash.finalize()))
     }
 
-    /// What an I/O error while reading this means.
+    /// Translates an I/O error that occurred while reading this source.
     pub(crate) fn broken(&self, error: io::Error) -> Error {
         broken(&self.path, self.is_gzip, error)
     }
 }
 
-/// What an I/O error while reading a file means.
+/// Translates an I/O error that occurred while reading a file.
 pub(crate) fn broken(path: &Path, is_gzip: bool, error: io::Error) -> Error {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     match error.kind() {

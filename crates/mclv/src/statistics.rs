@@ -1,20 +1,20 @@
-//! Summarise numbers: mean and standard deviation, and whether paired runs differ.
+//! Summarise numbers (mean, standard deviation), and test whether paired runs differ.
 
 use serde::{Deserialize, Serialize};
 
-/// Mean and standard deviation of several numbers.
+/// The mean and standard deviation of several numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Summary {
     /// The mean.
     pub mean: f64,
-    /// Standard deviation over `n − 1`; `None` for a single number.
+    /// The standard deviation, with divisor `n − 1`. `None` for a single number.
     pub sd: Option<f64>,
-    /// How many.
+    /// The number of values.
     pub n: usize,
 }
 
 impl Summary {
-    /// Of `values`; `None` if there are none.
+    /// Summarises `values`. Returns `None` if there are none.
     ///
     /// ```
     /// use mclv::statistics::Summary;
@@ -32,25 +32,29 @@ impl Summary {
     }
 }
 
-/// Returns the largest of some values, or NaN if one of them is NaN or there are none. So `largest(…) < limit` is false
-/// where something cannot be compared; a fold with `f64::max` would pass over NaN.
+/// Returns the largest of some values, or NaN if one of them is NaN or there are none. So
+/// `largest(…) < limit` is false if a value cannot be compared; a fold with `f64::max` would ignore
+/// NaN.
 pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
     values.into_iter().reduce(larger).unwrap_or(f64::NAN)
 }
 
-/// Student's test of whether the differences of pairs have mean 0.
+/// The result of Student's paired test of whether the mean difference is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedTest {
-    /// The differences, first minus second.
+    /// The summary of the differences, first minus second.
     pub difference: Summary,
-    /// `mean / (sd / √n)`.
+    /// The test statistic `mean / (sd / √n)`.
     pub t: f64,
-    /// Two-sided: how often pairs without a difference would look as different as these or more, if differences are normal.
+    /// The two-sided p-value: the probability that pairs without a difference look at least as
+    /// different, if differences are normal.
     pub p: f64,
 }
 
-/// Compare two methods run with the same seeds; `None` with fewer than two pairs, or if all differences are the same.
+/// Compares two methods that were run with the same seeds, by Student's paired test.
+///
+/// Returns `None` with fewer than two pairs, or if all differences are equal.
 ///
 /// ```
 /// use mclv::statistics::paired_t_test;
@@ -59,7 +63,7 @@ pub struct PairedTest {
 /// ```
 ///
 /// # Panics
-/// If there are not as many numbers on both sides.
+/// If `a` and `b` differ in length.
 pub fn paired_t_test(a: &[f64], b: &[f64]) -> Option<PairedTest> {
     assert_eq!(a.len(), b.len(), "pairs have two sides");
     let differences: Vec<f64> = a.iter().zip(b).map(|(a, b)| a - b).collect();
@@ -80,7 +84,7 @@ pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
         return x.clamp(0.0, 1.0);
     }
     if x > (a + 1.0) / (a + b + 2.0) {
-        // The fraction converges fast on the other side only.
+        // The fraction converges fast only on the other side.
         return 1.0 - incomplete_beta(b, a, 1.0 - x);
     }
     let front = (ln_gamma(a + b) - ln_gamma(a) - ln_gamma(b) + a * x.ln() + b * (-x).ln_1p()).exp() / a;
@@ -116,7 +120,8 @@ pub(crate) fn ln_gamma(x: f64) -> f64 {
     (x - 0.5) * x.ln() - x + 0.5 * std::f64::consts::TAU.ln() + series - shift
 }
 
-/// The quantile of the normal law that belongs to the probability `p`, within 1e-6 for `p` from 1e-9 to 1 − 1e-9.
+/// Returns the quantile of the normal distribution for the probability `p`, within 1e-6 for `p`
+/// from 1e-9 to 1 − 1e-9.
 ///
 /// # Panics
 /// If `p` is not between 0 and 1.
@@ -130,8 +135,8 @@ pub(crate) fn normal_quantile(p: f64) -> f64 {
     0.5 * (low + high)
 }
 
-/// `P(x > z)` of the normal law, with a relative error of 1e-7: half the complementary error function of `z/√2`, by
-/// Chebyshev's fit.
+/// Returns `P(x > z)` for the normal distribution, with a relative error of 1e-7: half the
+/// complementary error function of `z/√2`, by a Chebyshev fit.
 fn normal_tail(z: f64) -> f64 {
     const FIT: [f64; 10] = [
         -1.265_512_23,

@@ -1,14 +1,15 @@
-//! Give choices their words: one list for display, parsing, files and the command line.
+//! Give enumerations their words: one list for display, parsing, files and the command line.
 
-/// Implements `word`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum without data, and
-/// `clap::ValueEnum` with the feature `clap`. The text after `as` is the setting that errors name.
+/// Implements `word`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum without data,
+/// and `clap::ValueEnum` with the feature `clap`. The text after `as` is the setting that errors
+/// name.
 macro_rules! words {
     ($Type:ident as $setting:literal { $($Variant:ident = $word:literal),+ $(,)? }) => {
         impl $Type {
-            /// All choices.
+            /// All choices, in this order.
             pub(crate) const ALL: &'static [Self] = &[$(Self::$Variant),+];
 
-            /// The word that stands for this choice in files, flags and messages.
+            /// Returns the word that stands for this choice in files, flags and messages.
             #[allow(unreachable_pub)]
             pub fn word(self) -> &'static str {
                 match self {
@@ -63,7 +64,8 @@ pub(crate) use words;
 
 use crate::Error;
 
-/// The error for a word that is no choice: it lists the choices and suggests the nearest.
+/// Returns the error for a word that is not a choice. It lists the choices and suggests the
+/// nearest.
 pub(crate) fn unknown(setting: &'static str, text: &str, choices: &[&str]) -> Error {
     let quoted: Vec<String> = choices.iter().map(|choice| format!("`{choice}`")).collect();
     let listed = match quoted.as_slice() {
@@ -75,13 +77,13 @@ pub(crate) fn unknown(setting: &'static str, text: &str, choices: &[&str]) -> Er
     Error::InvalidChoice { name: setting, value: text.into(), cure: format!("choose {listed}{suggested}") }
 }
 
-/// The known word that is nearest to `text`, if one is near enough to be meant.
+/// Returns the known word that is nearest to `text`, if one is near enough.
 pub(crate) fn nearest<'a>(text: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let distance = |known: &&str| strsim::damerau_levenshtein(text, known);
     known.min_by_key(distance).filter(|known| distance(known) <= text.len() / 2)
 }
 
-/// A message of serde; if it is about an unknown field, the nearest known field is added.
+/// Returns a message of serde. If it is about an unknown field, the nearest known field is added.
 pub(crate) fn with_suggestion(message: &str) -> String {
     let mut quoted = message.split('`').skip(1).step_by(2);
     let unknown = message.starts_with("unknown field").then(|| quoted.next()).flatten();

@@ -9,7 +9,7 @@ use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, States, means, sample};
 use mclv_kernels::tiles::Tiles;
 
-/// Chains that step together. The number is fixed, so that sums do not depend on threads.
+/// Chains that step together. The number is fixed, so sums do not depend on the number of threads.
 pub(crate) const BLOCK: usize = 64;
 
 /// The random numbers of one chain: a stream, and the number of the next half-step.
@@ -20,20 +20,20 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The numbers of `stream`, beginning with half-step `next`.
+    /// Reads the numbers of `stream`, beginning with half-step `next`.
     pub(crate) fn new(stream: Stream, next: u32) -> Self {
         Self { stream, next }
     }
 
-    /// The numbers of the next half-step.
+    /// Returns the numbers of the next half-step and advances.
     pub(crate) fn tick(&mut self) -> Draws {
         let draws = self.stream.at(self.next);
-        // The last number of a stream may be followed by a tick that nobody uses.
+        // The last number of a stream may be followed by a tick whose numbers are not used.
         self.next = self.next.wrapping_add(1);
         draws
     }
 
-    /// The numbers that [`tick`](Self::tick) would give, without a tick.
+    /// Returns the numbers that [`tick`](Self::tick) would return, without advancing.
     pub(crate) fn peek(&self) -> Draws {
         self.stream.at(self.next)
     }
@@ -41,9 +41,10 @@ impl Clock {
 
 /// Some Markov chains of one model.
 ///
-/// A chain is a hidden state `h`, the visible state `v` drawn last, and a [`Clock`]. A Gibbs step is
-/// [`draw_visible`](Self::draw_visible) and then [`draw_hidden`](Self::draw_hidden); between the two, `(v, h)` is a state of the
-/// joint chain. Every half-step takes one tick of every clock. No step allocates memory.
+/// A chain is a hidden state `h`, the visible state `v` drawn last, and a [`Clock`]. A Gibbs step
+/// is [`draw_visible`](Self::draw_visible) and then [`draw_hidden`](Self::draw_hidden). Between the
+/// two, `(v, h)` is a state of the joint chain. Every half-step takes one tick of every clock. No
+/// step allocates memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Chains {
     kind: VisibleChain,
@@ -61,7 +62,7 @@ pub(crate) struct Chains {
 }
 
 impl Chains {
-    /// Chains in the packed hidden states `h`, a clock for each.
+    /// Begins chains in the packed hidden states `h`, with a clock for each.
     pub(crate) fn new(rbm: &Rbm, kind: VisibleChain, h: Vec<u64>, clocks: Vec<Clock>) -> Self {
         let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
         assert_eq!(h.len(), clocks.len() * words_for(n_hidden), "a hidden state for each clock");
@@ -79,12 +80,12 @@ impl Chains {
         }
     }
 
-    /// Number of chains.
+    /// The number of chains.
     pub(crate) fn len(&self) -> usize {
         self.clocks.len()
     }
 
-    /// Hidden units of each.
+    /// The number of hidden units of each chain.
     pub(crate) fn n_hidden(&self) -> usize {
         self.n_hidden
     }
@@ -108,31 +109,31 @@ impl Chains {
     /// The packed visible states drawn last.
     ///
     /// # Panics
-    /// If they are no bits.
+    /// If they are not bits.
     pub(crate) fn v_bits(&self) -> &[u64] {
         assert!(!self.v_is_real, "these chains hold means");
         &self.v
     }
 
-    /// Change the visible states, to clamp some units. `reals` is called where they are no bits.
+    /// Changes the visible states, to clamp some units. `reals` is called if they are not bits.
     pub(crate) fn change_v(&mut self, bits: impl FnOnce(&mut [u64]), reals: impl FnOnce(&mut [f32])) {
         if self.v_is_real { reals(&mut self.real_v) } else { bits(&mut self.v) }
     }
 
-    /// Put chains into visible states: packed bits.
+    /// Puts the chains into these visible states, given as packed bits.
     pub(crate) fn set_v_bits(&mut self, v: &[u64]) {
         self.v.copy_from_slice(v);
         self.v_is_real = false;
     }
 
-    /// Put chains into visible states: values in [0, 1], row-major.
+    /// Puts the chains into these visible states, given as values in [0, 1], row-major.
     pub(crate) fn set_v_reals(&mut self, v: Vec<f32>) {
         assert_eq!(v.len(), self.len() * self.n_visible, "a value for each unit of each chain");
         self.real_v = v;
         self.v_is_real = true;
     }
 
-    /// Give every chain a clock.
+    /// Gives every chain a clock.
     pub(crate) fn set_clocks(&mut self, clock: impl Fn(usize) -> Clock) {
         self.clocks.iter_mut().enumerate().for_each(|(chain, to)| *to = clock(chain));
     }
@@ -142,13 +143,13 @@ impl Chains {
         &mut self.clocks[chain]
     }
 
-    /// Put one chain into another hidden state.
+    /// Puts one chain into another hidden state.
     pub(crate) fn set_h_of(&mut self, chain: usize, h: &[u64]) {
         let n_words = words_for(self.n_hidden);
         self.h[chain * n_words..][..n_words].copy_from_slice(h);
     }
 
-    /// The first half of a step: `v ~ p(v|h)`, or `v = E[v|h]` for a mean-field chain.
+    /// Makes the first half of a step: `v ~ p(v|h)`, or `v = E[v|h]` for a mean-field chain.
     pub(crate) fn draw_visible(&mut self, rbm: &Rbm, scratch: &mut Scratch) {
         match self.kind {
             VisibleChain::Sampled => self.sample_visible(rbm, scratch, None),
@@ -162,7 +163,7 @@ impl Chains {
         }
     }
 
-    /// `v ~ p(v|h)`; stores `E[v|h]` too if asked.
+    /// Draws `v ~ p(v|h)`. Also stores `E[v|h]` if `means` is given.
     pub(crate) fn sample_visible(&mut self, rbm: &Rbm, scratch: &mut Scratch, means: Option<&mut Tiles>) {
         self.tick();
         let h = States::Bits(&self.h);
@@ -170,20 +171,20 @@ impl Chains {
         self.v_is_real = false;
     }
 
-    /// The second half of a step: `h ~ p(h|v)`; stores `E[h|v]` too if asked.
+    /// Makes the second half of a step: `h ~ p(h|v)`. Also stores `E[h|v]` if `means` is given.
     pub(crate) fn draw_hidden(&mut self, rbm: &Rbm, scratch: &mut Scratch, means: Option<&mut Tiles>) {
         self.tick();
         let v = if self.v_is_real { States::Reals(&self.real_v) } else { States::Bits(&self.v) };
         sample(Isa::best(), rbm.up(), v, &self.draws, scratch, &mut self.h, means);
     }
 
-    /// One Gibbs step; stores `E[h|v]` too if asked.
+    /// Makes one Gibbs step. Also stores `E[h|v]` if `means` is given.
     pub(crate) fn step(&mut self, rbm: &Rbm, scratch: &mut Scratch, means: Option<&mut Tiles>) {
         self.draw_visible(rbm, scratch);
         self.draw_hidden(rbm, scratch, means);
     }
 
-    /// Make `k ≥ 1` Gibbs steps and return `E[h|v]` of the last.
+    /// Makes `k ≥ 1` Gibbs steps and returns `E[h|v]` of the last.
     pub(crate) fn advance(&mut self, rbm: &Rbm, k: usize, scratch: &mut Scratch) -> Tiles {
         let mut means = Tiles::zeros(self.len(), self.n_hidden);
         for _ in 1..k {
@@ -193,7 +194,7 @@ impl Chains {
         means
     }
 
-    /// Keep the chains that `keep` names, in their order.
+    /// Keeps the chains for which `keep` returns true, in their order.
     pub(crate) fn retain(&mut self, keep: impl Fn(usize) -> bool) {
         let n_words = words_for(self.n_hidden);
         let mut kept = 0;
@@ -209,7 +210,7 @@ impl Chains {
         }
         self.clocks.truncate(kept);
         self.h.truncate(kept * n_words);
-        // What was drawn last is of no use any more; the next half-step draws it for all.
+        // The values drawn last are no longer needed; the next half-step draws them for all chains.
         self.v.truncate(kept * words_for(self.n_visible));
     }
 
@@ -219,7 +220,8 @@ impl Chains {
     }
 }
 
-/// Ranks tell each other the hidden states: clocks are set anew in every update, the rest is drawn anew.
+/// Ranks exchange the hidden states only: clocks are set anew in every update, and the rest is
+/// drawn anew.
 impl team::Exchange for Chains {
     fn pack(&self, to: &mut Vec<u8>) {
         team::Parcel::pack(&self.h, to);

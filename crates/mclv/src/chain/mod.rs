@@ -1,4 +1,4 @@
-//! Markov chains: what their visible layer holds, and a block of them that steps together.
+//! Markov chains: the kind of their visible layer, and a block of chains that step together.
 
 mod block;
 mod probe;
@@ -8,10 +8,10 @@ pub(crate) use probe::{Probe, Records, scatter};
 
 use crate::words::words;
 
-/// What the visible layer of a chain holds.
+/// The values of the visible layer in a Markov chain: sampled states or means.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum VisibleChain {
-    /// `v ~ p(v|h)`: a true Gibbs chain.
+    /// `v ~ p(v|h)`: a true Gibbs chain of the model.
     #[default]
     Sampled,
     /// `v = E[v|h]`, as in the paper's code. This is not the model's Gibbs chain.

@@ -1,4 +1,5 @@
-//! Record a few numbers along chains, by which one can tell whether the chains have forgotten where they began.
+//! Record a few numbers along chains, from which one can tell whether the chains have forgotten
+//! their starts.
 
 use super::Chains;
 use crate::bits::{ones, words_for};
@@ -8,26 +9,29 @@ use crate::rng::{Purpose, stream};
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, States, quick_log_weights};
 
-/// Directions of the visible layer along which chains are watched.
+/// The number of directions of the visible layer along which chains are watched.
 const MAX_DIRECTIONS: usize = 3;
 
-/// Chains with fewer records are not judged: the worst of several numbers would often be bad by chance.
+/// Chains with fewer records than this are not judged: the worst of several numbers would often be
+/// bad by chance.
 const MIN_RECORDS: usize = 32;
 
-/// Power iterations for each direction. The directions need not be exact: any direction is a fair number to watch.
+/// Power iterations for each direction. The directions need not be exact, because any direction may
+/// be watched.
 const ITERATIONS: usize = 20;
 
-/// The numbers that are recorded of a chain: its free energy, and where it is along the leading directions of the weights.
+/// The numbers recorded for a chain: its free energy, and its position along the leading directions
+/// of the weights.
 ///
-/// The energy alone would not tell two equal modes apart. The directions are the left singular vectors of the weights with
-/// the largest values: modes of a model differ along them. They are known before a chain moves, so that watching them makes
-/// no false alarm.
+/// The energy alone cannot tell two equal modes apart. The directions are the left singular vectors
+/// of the weights with the largest values: the modes of a model differ along them. They are known
+/// before a chain moves, so watching them causes no false alarm.
 pub(crate) struct Probe<'a> {
     rbm: &'a Rbm,
     directions: Vec<Vec<f64>>,
 }
 
-/// What a [`Probe`] has recorded: by time, then by number, then by chain.
+/// The numbers that a [`Probe`] has recorded: by time, then by number, then by chain.
 pub(crate) type Records = Vec<f64>;
 
 impl<'a> Probe<'a> {
@@ -41,12 +45,12 @@ impl<'a> Probe<'a> {
         Self { rbm, directions }
     }
 
-    /// Numbers recorded at a time, of each chain.
+    /// The count of numbers that are recorded at a time for each chain.
     pub(crate) fn n_numbers(&self) -> usize {
         1 + self.directions.len()
     }
 
-    /// Record the numbers of all chains at their present visible states.
+    /// Records the numbers of all chains at their present visible states.
     pub(crate) fn record(&self, chains: &Chains, scratch: &mut Scratch, records: &mut Records) {
         let rbm = self.rbm;
         let from = records.len();
@@ -67,9 +71,10 @@ impl<'a> Probe<'a> {
         }
     }
 
-    /// Judge chains by the worst of the numbers. `records` are those of one block of chains or more, each with its number
-    /// of chains; `group_of` says which chains, counted through all blocks, have one distribution. Times are in steps, of
-    /// which `stride` lie between two records. `None` if there are fewer than 32 records of a chain.
+    /// Judges chains by the worst of the numbers. `records` holds the records of one or more blocks
+    /// of chains, each with its number of chains. `group_of` maps a chain, counted through all
+    /// blocks, to the group of chains that share its distribution. Times are in steps; there are
+    /// `stride` steps between two records. Returns `None` if a chain has fewer than 32 records.
     pub(crate) fn judge(
         &self,
         records: &[(&Records, usize)],
@@ -102,8 +107,8 @@ impl<'a> Probe<'a> {
     }
 }
 
-/// The left singular vector of the weights with the largest value that is orthogonal to those before; none if the weights
-/// have no more.
+/// Returns the left singular vector of the weights with the largest value among those orthogonal to
+/// the vectors `before`. Returns `None` if the weights have no more.
 fn next_direction(weights: &[f64], n_hidden: usize, before: &[Vec<f64>]) -> Option<Vec<f64>> {
     let n_visible = weights.len() / n_hidden;
     // No singular vector of a model can be expected to be orthogonal to this.
@@ -127,8 +132,9 @@ fn next_direction(weights: &[f64], n_hidden: usize, before: &[Vec<f64>]) -> Opti
     Some(u)
 }
 
-/// Put chains into random states, the first at stream `first` of the purpose: every other one into a random hidden state,
-/// from which a visible state is drawn, the rest into a random visible state. The visible states are set in the end.
+/// Puts chains into random states, drawn from streams of `purpose`. Every other chain gets a random
+/// hidden state, from which a visible state is drawn; the rest get a random visible state.
+/// Afterwards all visible states are set.
 pub(crate) fn scatter(chains: &mut Chains, rbm: &Rbm, seed: u64, purpose: Purpose, scratch: &mut Scratch) {
     let random = |chain: usize, n_bits: usize| {
         let mut rng = stream(seed, purpose, 1 << 40 | chain as u64).reader();
@@ -174,7 +180,8 @@ mod tests {
         assert_eq!(Probe::new(&flat).n_numbers(), 1, "without weights there is no direction");
     }
 
-    /// Two equal modes, far from each other: their energies are alike, so that only a direction tells them apart.
+    /// Two equal modes, far from each other, have the same energies, so only a direction tells them
+    /// apart.
     #[test]
     fn two_equal_modes_are_told_apart() {
         let (n, w) = (12, 1.0);

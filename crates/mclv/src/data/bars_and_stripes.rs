@@ -5,10 +5,10 @@ use super::{Dataset, Rows};
 use crate::bits::BitRows;
 use crate::{Error, Result};
 
-/// Pictures this wide already number 131,070.
+/// The largest side. There are already 131,070 pictures of this size.
 const MAX_SIDE: usize = 16;
 
-/// The side of the pictures, from the text after `bars-and-stripes:`.
+/// Parses the side of the pictures from the text after `bars-and-stripes:`.
 pub(super) fn parse_side(text: &str) -> Result<usize> {
     text.parse().ok().filter(|side| (1..=MAX_SIDE).contains(side)).ok_or_else(|| Error::InvalidSetting {
         name: "bars-and-stripes",
@@ -17,9 +17,9 @@ pub(super) fn parse_side(text: &str) -> Result<usize> {
     })
 }
 
-/// The 2^(n+1) − 2 distinct patterns of n × n pixels, each once: stripes (rows) first, then bars (columns)
-/// but for the empty and the full picture, which are stripes too. Any model's expected log-likelihood is at
-/// most −ln(2^(n+1) − 2).
+/// Makes the 2^(n+1) − 2 distinct patterns of n × n pixels, each once: stripes (rows) first, then
+/// bars (columns) except the empty and the full picture, which are stripes too. Any model's
+/// expected log-likelihood is at most −ln(2^(n+1) − 2).
 pub(super) fn make(side: usize) -> Dataset {
     let n_masks = 1usize << side;
     let n_patterns = 2 * n_masks - 2;

@@ -6,14 +6,15 @@ use super::named::SETS;
 use super::{SearchPath, digits, ising};
 use crate::Error;
 
-/// How a named set comes to be.
+/// The origin of a named data set: built in, or in files.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// It is part of, or made by, this program.
+    /// The set is part of this program, or made by it.
     BuiltIn,
-    /// It is in files of its own.
+    /// The set is in files of its own.
     Files {
-        /// The folder that holds them all, if there is one (their content is verified only on loading).
+        /// The folder that holds all files of the set, if there is one. Their content is verified
+        /// only on loading.
         found: Option<PathBuf>,
     },
 }
@@ -21,19 +22,19 @@ pub enum Origin {
 /// A data set that has a name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CatalogueEntry {
-    /// What to call it, with its default parameter if it has one.
+    /// The name, with its default parameter if it has one.
     pub name: &'static str,
-    /// What it is.
+    /// A short description of the set.
     pub description: &'static str,
-    /// Rows of [`Split::All`](super::Split::All).
+    /// The number of rows of [`Split::All`](super::Split::All).
     pub n_rows: usize,
-    /// Values per row.
+    /// The number of values per row.
     pub n_columns: usize,
-    /// Where it comes from.
+    /// The origin of the set.
     pub origin: Origin,
 }
 
-/// Every named data set.
+/// Lists every named data set.
 ///
 /// ```
 /// assert!(mclv::data::catalogue().iter().any(|entry| entry.name == "digits"));
@@ -42,7 +43,8 @@ pub fn catalogue() -> Vec<CatalogueEntry> {
     catalogue_in(&SearchPath::from_env())
 }
 
-/// [`catalogue`], looking for files in folders of the caller's choice.
+/// Lists every named data set like [`catalogue`], and looks for files in folders of the caller's
+/// choice.
 pub fn catalogue_in(search: &SearchPath) -> Vec<CatalogueEntry> {
     let built_in = |name, description, n_rows, n_columns| CatalogueEntry {
         name,
@@ -83,23 +85,23 @@ fn names() -> impl Iterator<Item = &'static str> {
     ["digits", "bars-and-stripes", "ising"].into_iter().chain(SETS.iter().map(|set| set.name))
 }
 
-/// A name and the parameter after its colon.
+/// Splits a source into its name and the parameter after the colon.
 pub(super) fn parse_name(source: &str) -> (&str, Option<&str>) {
     source.split_once(':').map_or((source, None), |(name, parameter)| (name, Some(parameter)))
 }
 
-/// Whether a source names a set, be its parameter right or wrong.
+/// Returns true if a source names a set, whether or not its parameter is valid.
 pub(crate) fn is_name(source: &str) -> bool {
     names().any(|name| name == parse_name(source).0)
 }
 
-/// The error of a name that no set goes by.
+/// Returns the error for a name that belongs to no set.
 pub(super) fn unknown(name: &str) -> Error {
     let stem = parse_name(name).0.to_lowercase();
     let suggestion = names()
         .map(|set| (strsim::damerau_levenshtein(&stem, set), set))
         .min()
-        // Further off, a suggestion is a guess.
+        // A set further away than this is not suggested.
         .filter(|&(distance, set)| distance <= set.len() / 3)
         .map(|(_, set)| set.into());
     Error::UnknownData { name: name.into(), suggestion, known: names().collect::<Vec<_>>().join(", ") }

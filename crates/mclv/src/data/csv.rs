@@ -1,8 +1,8 @@
 //! Read `.csv` files.
 //!
-//! One row per line, comma-separated numbers in [0, 1]. A first row with a word in it is a header, unless
-//! most of its cells are values in [0, 1]: then the word is an error, not the loss of a row. One column may
-//! hold labels, numbers or words.
+//! Each line holds one row of comma-separated numbers in [0, 1]. A first row with a word in it is a
+//! header, unless most of its cells are values in [0, 1]; then the word is an error, so that no row
+//! is lost. One column may hold labels, numbers or words.
 
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -15,8 +15,8 @@ use super::{Labels, Rows};
 use crate::source::{Source, broken, file_name};
 use crate::{Error, Result};
 
-/// Read the rows and, from `label_column`, the labels. A whole number counts the columns: 0 is the first, −1
-/// the last. Anything else is a name in the header.
+/// Reads the rows and, from `label_column`, the labels. A whole number counts the columns: 0 is the
+/// first, −1 the last. Anything else is a name in the header.
 pub(super) fn read(path: &Path, label_column: Option<&str>) -> Result<Table> {
     let mut source = Source::open_together(path)?;
     let (name, is_gzip) = (file_name(path), source.is_gzip);
@@ -39,7 +39,7 @@ pub(super) fn read(path: &Path, label_column: Option<&str>) -> Result<Table> {
     }
     let n_cells = record.len();
     let label_index = label_column.map(|column| find_column(path, &record, column)).transpose()?;
-    // A label given by name was found in a header, whatever else stands there.
+    // A label given by name was found in a header, whatever its other cells hold.
     let is_named = label_column.is_some_and(|column| column.parse::<i64>().is_err());
     if is_named || is_header(path, &record, label_index)? {
         more = next(&mut record)?;
@@ -86,7 +86,8 @@ fn bad_cell(path: &Path, record: &ByteRecord, column: usize) -> Error {
     Error::malformed_at(path, place, problem)
 }
 
-/// The line a record stands on. The parser knows only where it began to look for it, before empty lines.
+/// Returns the line that a record is on. The parser knows only where it began to look, before empty
+/// lines.
 fn line_of(path: &Path, record: &ByteRecord) -> u64 {
     let start = record.position().map_or(0, |position| position.byte());
     Source::open(path).map_or(0, |source| {
@@ -96,7 +97,7 @@ fn line_of(path: &Path, record: &ByteRecord) -> u64 {
     })
 }
 
-/// Whether the first record is a header.
+/// Returns true if the first record is a header.
 fn is_header(path: &Path, record: &ByteRecord, label_index: Option<usize>) -> Result<bool> {
     let cells = || record.iter().enumerate().filter(|&(column, _)| Some(column) != label_index);
     let Some((column, _)) = cells().find(|(_, cell)| number(cell).is_none()) else { return Ok(false) };
@@ -107,7 +108,7 @@ fn is_header(path: &Path, record: &ByteRecord, label_index: Option<usize>) -> Re
     Ok(true)
 }
 
-/// The index of a column given by name or number.
+/// Returns the index of a column given by name or number.
 fn find_column(path: &Path, first: &ByteRecord, column: &str) -> Result<usize> {
     let n = first.len();
     let index = match column.parse::<i64>() {

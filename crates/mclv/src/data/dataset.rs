@@ -1,4 +1,4 @@
-//! Hold a data set with its labels and where it came from.
+//! Hold a data set with its labels and its provenance.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{Rows, Split};
 use crate::{Error, Result};
 
-/// The classes of the rows of a data set: row `r` is of class `names[ids[r]]`.
+/// The classes of the rows of a data set: row `r` has the class `names[ids[r]]`.
 ///
 /// ```
 /// use mclv::data::Labels;
@@ -18,12 +18,13 @@ use crate::{Error, Result};
 pub struct Labels {
     /// The class of each row, an index into `names`.
     pub ids: Vec<u32>,
-    /// The classes.
+    /// The names of the classes.
     pub names: Vec<String>,
 }
 
 impl Labels {
-    /// Classes are the distinct words: in numerical order if all are whole numbers, else in alphabetical.
+    /// Makes a class of each distinct word: in numerical order if all are whole numbers, else in
+    /// alphabetical order.
     pub fn from_words<S: AsRef<str>>(words: &[S]) -> Self {
         let numbers: Result<Vec<i64>, _> = words.iter().map(|w| w.as_ref().parse()).collect();
         numbers.map_or_else(
@@ -32,7 +33,7 @@ impl Labels {
         )
     }
 
-    /// Classes are the distinct numbers, in order.
+    /// Makes a class of each distinct number, in order.
     pub fn from_integers(numbers: Vec<i64>) -> Self {
         Self::from_sorted(numbers)
     }
@@ -46,17 +47,17 @@ impl Labels {
         }
     }
 
-    /// The name of the class of row `row`.
+    /// Returns the name of the class of row `row`.
     pub fn name(&self, row: usize) -> &str {
         &self.names[self.ids[row] as usize]
     }
 
-    /// The labels of the rows named by `indices`, in that order.
+    /// Returns the labels of the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
         Self { ids: indices.iter().map(|&i| self.ids[i]).collect(), names: self.names.clone() }
     }
 
-    /// Refuse labels that are not one per row.
+    /// Rejects labels that are not one per row.
     pub(super) fn check(&self, source_name: &str, n_rows: usize) -> Result<()> {
         if self.ids.len() == n_rows {
             return Ok(());
@@ -69,32 +70,33 @@ impl Labels {
     }
 }
 
-/// Where rows came from and what was done to them, for the records of a run.
+/// The provenance of rows: their source and their preprocessing, for the records of a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataProvenance {
-    /// The set's name.
+    /// The name of the set.
     pub name: String,
-    /// The file's name without its folder; or what made the rows.
+    /// The name of the file without its folder, or how the rows were made.
     pub source: String,
-    /// SHA-256, in hexadecimal: of the file's content, uncompressed if it was gzipped (an `.npz` is hashed
-    /// as it is); of the values (a byte per bit, a little-endian f32 per real) if there was no file.
+    /// The SHA-256, in hexadecimal. For a file, it is that of its content, uncompressed if it was
+    /// gzipped (an `.npz` is hashed as it is). Without a file, it is that of the values (a byte per
+    /// bit, a little-endian f32 per real).
     pub sha256: String,
-    /// What was done to the values, in order.
+    /// The preprocessing of the values, in order.
     pub preprocessing: String,
-    /// Which part of the set this is.
+    /// The part of the set.
     pub split: Split,
-    /// The seed, if it had any influence on the rows.
+    /// The seed, if it influenced the rows.
     pub seed: Option<u64>,
-    /// Number of rows of this part.
+    /// The number of rows of this part.
     pub n_rows: usize,
-    /// Values per row.
+    /// The number of values per row.
     pub n_columns: usize,
-    /// Height and width, if rows are pictures.
+    /// The height and width, if rows are pictures.
     #[serde(default)]
     pub image_shape: Option<(usize, usize)>,
 }
 
-/// Rows with everything known about them.
+/// A data set: rows with their labels, their shape and their provenance.
 ///
 /// ```
 /// use mclv::data::{Dataset, Rows};
@@ -105,23 +107,24 @@ pub struct DataProvenance {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Dataset {
-    /// The set's name.
+    /// The name of the set.
     pub name: String,
     /// The values.
     pub rows: Rows,
-    /// The classes, if known.
+    /// The classes of the rows, if known.
     pub labels: Option<Labels>,
-    /// Height and width, if rows are pictures.
+    /// The height and width, if rows are pictures.
     pub image_shape: Option<(usize, usize)>,
-    /// The highest expected log-likelihood per row, in nats, that any model can reach: minus the entropy of
-    /// the law the rows were drawn from. Known for synthetic sets only.
+    /// The highest expected log-likelihood per row, in nats, that any model can reach: minus the
+    /// entropy of the distribution that the rows were drawn from. It is known for synthetic sets
+    /// only.
     pub best_log_likelihood: Option<f64>,
-    /// Where all this came from.
+    /// The provenance of the rows.
     pub provenance: DataProvenance,
 }
 
 impl Dataset {
-    /// Rows made by the caller.
+    /// Creates a data set from rows made by the caller.
     pub fn from_rows(name: impl Into<String>, rows: Rows) -> Self {
         let name = name.into();
         let provenance = DataProvenance {
@@ -138,17 +141,17 @@ impl Dataset {
         Self { name, rows, labels: None, image_shape: None, best_log_likelihood: None, provenance }
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.rows.n_rows()
     }
 
-    /// Values per row.
+    /// The number of values per row.
     pub fn n_columns(&self) -> usize {
         self.rows.n_columns()
     }
 
-    /// What is known of these rows, with others in their place.
+    /// Returns a copy of this set with other rows.
     pub(super) fn with_rows(&self, rows: Rows) -> Self {
         Self {
             name: self.name.clone(),
@@ -160,8 +163,8 @@ impl Dataset {
         }
     }
 
-    /// The rows named by `indices`, in that order, as a set of their own. What is known of the law of all
-    /// rows need not hold for some, so `best_log_likelihood` is dropped.
+    /// Returns the rows named by `indices`, in that order, as a set of their own.
+    /// `best_log_likelihood` is dropped, because it need not hold for a selection of rows.
     pub fn select(&self, indices: &[usize]) -> Self {
         Self {
             name: self.name.clone(),

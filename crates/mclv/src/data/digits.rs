@@ -1,7 +1,7 @@
 //! Unpack the built-in handwritten digits: 1,797 pictures of 8 × 8 pixels.
 //!
-//! E. Alpaydin and C. Kaynak, *Optical Recognition of Handwritten Digits*, UCI Machine Learning Repository,
-//! CC BY 4.0; from the copy in scikit-learn (BSD 3-Clause). See `assets/README.md`.
+//! E. Alpaydin and C. Kaynak, *Optical Recognition of Handwritten Digits*, UCI Machine Learning
+//! Repository, CC BY 4.0; from the copy in scikit-learn (BSD 3-Clause). See `assets/README.md`.
 
 use std::path::Path;
 
@@ -16,12 +16,12 @@ const NAME: &str = "digits";
 /// The value of a pixel that is fully on.
 const FULL: u8 = 16;
 
-/// Number of rows of the whole set.
+/// The number of rows of the whole set.
 pub(super) const N_ROWS: usize = 1797;
-/// Pixels per row.
+/// The number of pixels per row.
 pub(super) const N_COLUMNS: usize = 64;
 
-/// A part of the digits, by position.
+/// Returns a part of the digits, by position.
 pub(super) fn make(split: Split) -> Result<Dataset> {
     let images = Idx::parse(Source::from_bytes(Path::new(NAME), IMAGES)?)?;
     let labels = Idx::parse(Source::from_bytes(Path::new(NAME), LABELS)?)?;

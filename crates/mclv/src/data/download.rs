@@ -1,4 +1,4 @@
-//! Download a known file over HTTP(S), verify it, and put it in place whole or not at all.
+//! Download a known file over HTTP(S), verify it, and store it completely or not at all.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -10,14 +10,15 @@ use crate::progress::Progress;
 use crate::source::{Source, is_gzip};
 use crate::{Error, Result};
 
-/// Without a network, each mirror costs no more than this.
+/// The most time that each mirror takes without a network.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 const CHUNK: usize = 1 << 16;
 
-/// Download `file` from `url`, plain or gzipped, into `folder`. What the network does wrong is the inner
-/// error, in words: another mirror may do better. The outer one is for what no mirror can mend.
+/// Downloads `file` from `url`, plain or gzipped, into `folder`. A network failure is the inner
+/// error, as text, because another mirror may succeed. The outer error is for failures that no
+/// mirror can avoid.
 pub(super) fn download(
     url: &str,
     file: &KnownFile,
@@ -31,8 +32,8 @@ pub(super) fn download(
     store(file, &bytes, folder)
 }
 
-/// Verify the content of `file` and write it, as it is, into `folder`: to a temporary file that is renamed
-/// once it is complete.
+/// Verifies the content of `file` and writes it, as it is, into `folder`: to a temporary file that
+/// is renamed once it is complete.
 pub(super) fn store(file: &KnownFile, bytes: &[u8], folder: &Path) -> Result<Result<PathBuf, String>> {
     let path = folder.join(if is_gzip(bytes) { format!("{}.gz", file.name) } else { file.name.into() });
     if let Err(error) = verify(file, bytes) {
@@ -58,7 +59,7 @@ fn verify(file: &KnownFile, bytes: &[u8]) -> Result<()> {
 }
 
 fn request(url: &str, file: &KnownFile, progress: &dyn Progress) -> Result<Result<Vec<u8>, String>> {
-    // Even what cannot be compressed grows by less than this.
+    // Even data that cannot be compressed grow by less than this.
     let limit = file.n_bytes + file.n_bytes / 1000 + 1024;
     let mut response = match agent(url).get(url).call() {
         Ok(response) => response,

@@ -1,4 +1,4 @@
-//! Read a file in whichever of the known formats it is.
+//! Read a file in any of the known formats.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use super::{DataProvenance, Dataset, Labels, Rows, Split, csv, idx, npy, npz};
 use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
-/// What a reader finds in a file.
+/// The content of a file, as its reader returns it.
 pub(super) struct Table {
     pub rows: Rows,
     pub labels: Option<Labels>,
     pub image_shape: Option<(usize, usize)>,
-    /// What the reader did to the values.
+    /// The preprocessing that the reader applied to the values.
     pub preprocessing: &'static str,
     pub sha256: String,
 }
@@ -28,7 +28,8 @@ enum Format {
 const KNOWN: &str = ".npy, .npz, .csv and IDX (.idx, …-ubyte), each with or without .gz, except .npz";
 
 impl Format {
-    /// What a name promises. All formats but the compressed `.npz` may be gzipped.
+    /// Returns the format that a name indicates. All formats but the compressed `.npz` may be
+    /// gzipped.
     fn of_name(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let plain = name.strip_suffix(".gz").unwrap_or(&name);
@@ -42,7 +43,7 @@ impl Format {
         }
     }
 
-    /// What the first bytes of the (uncompressed) content say.
+    /// Returns the format that the first bytes of the (uncompressed) content indicate.
     fn of_content(content: &[u8]) -> Option<Self> {
         match content {
             [0x93, b'N', b'U', b'M', b'P', b'Y', ..] => Some(Self::Npy),
@@ -53,18 +54,18 @@ impl Format {
     }
 }
 
-/// Whether a word that names no data set is meant as the path of a file.
+/// Returns true if a word that names no data set is meant as the path of a file.
 pub(super) fn looks_like_a_path(word: &str) -> bool {
     word.contains(['/', '\\']) || Format::of_name(word).is_some()
 }
 
-/// Read every row of a file.
+/// Reads every row of a file.
 ///
-/// The format goes by the name (`.npy`, `.npz`, `.csv`, `.idx`, `…-ubyte`, also gzipped), else by the
-/// content. `label_column` names the labels: a column of a `.csv` (by name, or by number from 0; −1 is the
-/// last) or an array of an `.npz` (else `labels`, `y` or `target`). The labels of an IDX file are read from
-/// the file beside it that is named like MNIST's. IDX bytes are divided by 255; all other values must
-/// already lie in [0, 1].
+/// The name decides the format (`.npy`, `.npz`, `.csv`, `.idx`, `…-ubyte`, also gzipped); if it has
+/// no known ending, the content decides. `label_column` names the labels: a column of a `.csv` (by
+/// name, or by number from 0; −1 is the last) or an array of an `.npz` (else `labels`, `y` or
+/// `target`). The labels of an IDX file are read from the file beside it that is named like
+/// MNIST's. IDX bytes are divided by 255; all other values must already lie in [0, 1].
 ///
 /// ```no_run
 /// let data = mclv::data::read("table.csv", Some("species"))?;

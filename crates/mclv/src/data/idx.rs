@@ -13,21 +13,21 @@ use crate::{Error, Result};
 
 /// An array of bytes.
 pub(super) struct Idx {
-    /// Its sizes; the first counts rows.
+    /// The sizes. The first is the number of rows.
     pub shape: Vec<usize>,
-    /// Its values, row after row.
+    /// The values, row after row.
     pub bytes: Vec<u8>,
     /// SHA-256 of the uncompressed file.
     pub sha256: String,
 }
 
 impl Idx {
-    /// Read a plain or gzipped file.
+    /// Reads a plain or gzipped file.
     pub(super) fn read(path: &Path) -> Result<Self> {
         Self::parse(Source::open(path)?)
     }
 
-    /// Read from an opened source.
+    /// Reads from an opened source.
     pub(super) fn parse(mut source: Source<'_>) -> Result<Self> {
         let magic: [u8; 4] = source.header()?;
         let n_dimensions = match magic {
@@ -60,19 +60,19 @@ impl Idx {
         Ok(Self { shape, bytes, sha256: source.finish()? })
     }
 
-    /// Values per row.
+    /// The number of values per row.
     pub(super) fn n_columns(&self) -> usize {
         self.shape[1..].iter().product()
     }
 
-    /// Height and width, if each row is one picture.
+    /// Returns the height and width, if each row is one picture.
     pub(super) fn image_shape(&self) -> Option<(usize, usize)> {
         picture(&self.shape)
     }
 }
 
-/// Height and width of the pictures in an array of this shape: rows × height × width, or the same with one
-/// channel before or after.
+/// Returns the height and width of the pictures in an array of this shape: rows × height × width,
+/// optionally with one channel before or after.
 pub(super) fn picture(shape: &[usize]) -> Option<(usize, usize)> {
     match *shape {
         [_, height, width] | [_, height, width, 1] | [_, 1, height, width] => Some((height, width)),
@@ -80,7 +80,7 @@ pub(super) fn picture(shape: &[usize]) -> Option<(usize, usize)> {
     }
 }
 
-/// Read a file of pictures, with the labels that lie beside it under the name they have in MNIST:
+/// Reads a file of pictures, with the labels that lie beside it under the name they have in MNIST:
 /// `labels-idx1` for `images-idx3`.
 pub(super) fn read(path: &Path) -> Result<Table> {
     let idx = Idx::parse(Source::open_together(path)?)?;
@@ -104,7 +104,7 @@ pub(super) fn read(path: &Path) -> Result<Table> {
     })
 }
 
-/// Read a file of one label per row.
+/// Reads a file of one label per row.
 fn read_labels(path: &Path) -> Result<Labels> {
     let idx = Idx::read(path)?;
     if idx.shape.len() != 1 {
@@ -113,7 +113,7 @@ fn read_labels(path: &Path) -> Result<Labels> {
     Ok(Labels::from_integers(idx.bytes.iter().map(|&b| i64::from(b)).collect()))
 }
 
-/// Where the labels of a file of pictures are, if it is named like those of MNIST.
+/// Returns the path of the labels of a file of pictures, if it is named like those of MNIST.
 fn labels_path(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
     let labels = name.replace("images", "labels").replace("idx3", "idx1");

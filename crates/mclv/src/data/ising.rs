@@ -1,7 +1,7 @@
-//! Draw exactly from a small Ising ferromagnet, a law whose entropy is known.
+//! Draw exactly from a small Ising ferromagnet, a distribution whose entropy is known.
 //!
-//! Spins ±1 on a 4 × 4 torus, `p(s) ∝ exp(β Σ s_i s_j)` over the 32 pairs of neighbours. All 65,536 states
-//! are enumerated, so draws are exact and independent. A spin up is a 1.
+//! Spins ±1 are on a 4 × 4 torus, `p(s) ∝ exp(β Σ s_i s_j)` over the 32 pairs of neighbours. All
+//! 65,536 states are enumerated, so draws are exact and independent. A spin up is a 1.
 
 use super::{Dataset, Rows, Split};
 use crate::bits::BitRows;
@@ -14,10 +14,10 @@ const N_BONDS: i32 = 2 * N_SITES as i32;
 
 /// The critical inverse temperature of the infinite lattice, ln(1 + √2)/2.
 pub(super) const CRITICAL_BETA: f64 = 0.440_686_793_509_771_5;
-/// Rows of each part.
+/// The number of rows of each part.
 pub(super) const N_ROWS: usize = 10_000;
 
-/// The inverse temperature, from the text after `ising:`.
+/// Parses the inverse temperature from the text after `ising:`.
 pub(super) fn parse_beta(text: &str) -> Result<f64> {
     text.parse().ok().filter(|beta| (0.0..=10.0).contains(beta)).ok_or_else(|| Error::InvalidSetting {
         name: "ising",
@@ -26,7 +26,7 @@ pub(super) fn parse_beta(text: &str) -> Result<f64> {
     })
 }
 
-/// Independent draws; each part has a stream of its own.
+/// Makes independent draws. Each part has its own stream.
 pub(super) fn make(beta: f64, split: Split, seed: u64) -> Dataset {
     let law = Ising::new(beta);
     let states = law.draw(N_ROWS, seed, split);
@@ -43,7 +43,7 @@ pub(super) fn make(beta: f64, split: Split, seed: u64) -> Dataset {
     dataset
 }
 
-/// Σ s_i s_j over neighbours: equal pairs minus unequal pairs.
+/// Returns Σ s_i s_j over neighbours: equal pairs minus unequal pairs.
 fn alignment(state: usize) -> i32 {
     const LAST_COLUMN: usize = 0x8888;
     let right = state << 1 & 0xffff & !0x1111 | (state & LAST_COLUMN) >> (SIDE - 1);
@@ -52,7 +52,7 @@ fn alignment(state: usize) -> i32 {
     N_BONDS - 2 * n_unequal as i32
 }
 
-/// The law, tabulated.
+/// The distribution, tabulated.
 struct Ising {
     beta: f64,
     log_z: f64,
@@ -79,15 +79,15 @@ impl Ising {
         self.beta * f64::from(alignment(state)) - self.log_z
     }
 
-    /// −Σ p ln p, in nats.
+    /// Returns the entropy −Σ p ln p, in nats.
     fn entropy(&self) -> f64 {
         let mean: f64 =
             (0..1 << N_SITES).map(|s| self.log_probability(s).exp() * f64::from(alignment(s))).sum();
         self.log_z - self.beta * mean
     }
 
-    /// Draws by inversion of the cumulative distribution. A probability is off by no more than the rounding
-    /// of that sum and the 2⁻⁵² of a uniform number, about 1e-13.
+    /// Draws by inversion of the cumulative distribution. A probability is off by at most the
+    /// rounding of that sum and the 2⁻⁵² of a uniform number, about 1e-13.
     fn draw(&self, n: usize, seed: u64, split: Split) -> Vec<usize> {
         let mut rng = stream(seed, Purpose::Synthesis, split as u64).reader();
         (0..n)
@@ -131,8 +131,8 @@ mod tests {
         assert!((Ising::new(10.0).entropy() - 2f64.ln()).abs() < 1e-6);
     }
 
-    /// χ² of draws against the law, over classes of alignment and number of spins up and whether site 5 is
-    /// up, and its 1 − 1e-4 quantile (Wilson–Hilferty).
+    /// χ² of draws against the law, over classes of alignment and number of spins up and whether
+    /// site 5 is up, and its 1 − 1e-4 quantile (Wilson–Hilferty).
     fn chi2(law: &Ising, states: &[usize]) -> (f64, f64) {
         let class = |s: usize| (alignment(s), s.count_ones(), s >> 5 & 1);
         let mut classes = BTreeMap::<_, (f64, f64)>::new();
@@ -181,7 +181,7 @@ mod tests {
             assert!(parts[..i].iter().all(|b| b.rows != a.rows));
         }
         assert_eq!(parts[0], make(CRITICAL_BETA, Split::Train, 1));
-        // Other draws are other results: that is for the changelog.
+        // Other draws change results: mention it in the changelog.
         assert_eq!(&parts[0].provenance.sha256[..16], "4af6d9e2705087fd");
     }
 

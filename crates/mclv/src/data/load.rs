@@ -1,4 +1,4 @@
-//! Load a data set by name or path: find it, take a part of it, make it binary if asked.
+//! Load a data set by name or path: find it, take a part of it, and binarise it if requested.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,22 +6,22 @@ use super::{Binarize, Dataset, Mirrors, SearchPath, Split, open_with};
 use crate::Result;
 use crate::progress::Progress;
 
-/// Which data are wanted, and how prepared.
+/// The specification of a data set: its source, its part and its preprocessing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct DataSpec {
     /// A name of the [`catalogue`](super::catalogue()), with or without a parameter (`digits`,
-    /// `bars-and-stripes:4`, `ising:0.3`, `mnist`), or the path of a file (see [`read`](super::read)). A
-    /// file that is called like a set needs its folder: `./mnist`.
+    /// `bars-and-stripes:4`, `ising:0.3`, `mnist`), or the path of a file (see
+    /// [`read`](super::read)). A file that has the name of a set needs its folder: `./mnist`.
     pub source: String,
-    /// What becomes of grey values.
+    /// How grey values are binarised.
     pub binarize: Binarize,
-    /// Which part.
+    /// The part of the set.
     pub split: Split,
-    /// The labels' column of a `.csv` (by name, or by number from 0; −1 is the last), or array of an
-    /// `.npz`.
+    /// The column of the labels in a `.csv` (by name, or by number from 0; −1 is the last), or
+    /// their array in an `.npz`.
     pub label_column: Option<String>,
-    /// Seed of everything random: `bernoulli`, the parts of a file, the draws of `ising`.
+    /// The seed of all randomness: `bernoulli`, the parts of a file, the draws of `ising`.
     pub seed: u64,
 }
 
@@ -38,7 +38,7 @@ impl Default for DataSpec {
     }
 }
 
-/// Load one part of a data set; [`open`](super::open) is for several.
+/// Loads one part of a data set. To take several parts, use [`open`](super::open).
 ///
 /// A named set that is not on disk is fetched only if `progress` allows that by
 /// [`may_fetch`](Progress::may_fetch). [`Silent`](crate::progress::Silent) does not: call
@@ -54,21 +54,21 @@ impl Default for DataSpec {
 /// ```
 ///
 /// # Errors
-/// If no set or file goes by that name, if a file cannot be read or its content is not allowed, or
-/// if the part is empty; [`NotFetched`](crate::Error::NotFetched) if a named set is not on disk and
+/// If no set or file has that name, if a file cannot be read or its content is not allowed, or if
+/// the part is empty; [`NotFetched`](crate::Error::NotFetched) if a named set is not on disk and
 /// may not be fetched.
 pub fn load(spec: &DataSpec, progress: &dyn Progress) -> Result<Dataset> {
     load_with(spec, &SearchPath::from_env(), &Mirrors::Public, progress)
 }
 
-/// [`load`] with folders and mirrors of the caller's choice.
+/// Loads one part of a data set like [`load`], with folders and mirrors of the caller's choice.
 pub fn load_with(
     spec: &DataSpec,
     search: &SearchPath,
     mirrors: &Mirrors,
     progress: &dyn Progress,
 ) -> Result<Dataset> {
-    // Before the file is read: a wrong threshold costs no time.
+    // This check comes first, so that a wrong threshold costs no time.
     spec.binarize.check()?;
     open_with(spec, search, mirrors, progress)?.into_part(spec.split, spec.binarize)
 }

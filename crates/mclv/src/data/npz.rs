@@ -8,12 +8,12 @@ use crate::numpy::{Archive, read_numbers};
 use crate::source::file_name;
 use crate::{Error, Result};
 
-/// The names under which rows are looked for, first come first served.
+/// The names under which rows are looked for. The first that exists is used.
 const DATA_NAMES: [&str; 5] = ["data", "X", "x", "samples", "arr_0"];
 /// The names under which labels are looked for.
 const LABEL_NAMES: [&str; 3] = ["labels", "y", "target"];
 
-/// Read the rows and, under `label_array` or one of the usual names, the labels.
+/// Reads the rows and, under `label_array` or one of the usual names, the labels.
 pub(super) fn read(path: &Path, label_array: Option<&str>) -> Result<Table> {
     let mut archive = Archive::open(path)?;
     let shapes = archive.shapes()?;

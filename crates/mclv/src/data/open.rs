@@ -13,13 +13,13 @@ use crate::progress::Progress;
 use crate::{Error, Result, team};
 
 /// An open data set, from which [`part`](Self::part) takes parts. No file is read twice, however
-/// many parts are taken; what was read is kept until the source is dropped.
+/// many parts are taken. The content stays in memory until the source is dropped.
 pub struct DataSource<'a> {
     content: Content<'a>,
     seed: u64,
 }
 
-/// Where the rows come from.
+/// The origin of the rows.
 enum Content<'a> {
     Digits,
     BarsAndStripes { side: usize },
@@ -28,11 +28,11 @@ enum Content<'a> {
     File(Dataset),
 }
 
-/// Open the data set that `spec.source` names. `spec.split` and `spec.binarize` are not used:
-/// [`DataSource::part`] takes them.
+/// Opens the data set that `spec.source` names. `spec.split` and `spec.binarize` are not used;
+/// [`DataSource::part`] takes them as arguments.
 ///
-/// A file is read here, whole. The files of a named set are read when a part needs them. Those that
-/// are not on disk are fetched only if `progress` allows that by
+/// A file is read here, completely. The files of a named set are read when a part needs them. Files
+/// that are not on disk are fetched only if `progress` allows that by
 /// [`may_fetch`](Progress::may_fetch).
 ///
 /// ```
@@ -45,12 +45,12 @@ enum Content<'a> {
 /// ```
 ///
 /// # Errors
-/// If no set or file goes by that name, or the file cannot be read.
+/// If no set or file has that name, or if the file cannot be read.
 pub fn open<'a>(spec: &DataSpec, progress: &'a dyn Progress) -> Result<DataSource<'a>> {
     open_with(spec, &SearchPath::from_env(), &Mirrors::Public, progress)
 }
 
-/// [`open`] with folders and mirrors of the caller's choice.
+/// Opens a data set like [`open`], with folders and mirrors of the caller's choice.
 ///
 /// # Errors
 /// Those of [`open`].
@@ -66,14 +66,14 @@ pub fn open_with<'a>(
         read_file(spec).map(Content::File)
     };
     let content = match content {
-        // All ranks know of an error that they met while they read the file together.
+        // If ranks met an error while they read the file together, all of them know of it.
         failed @ Err(Error::OtherRank { .. }) => failed,
         mine => team::together(mine),
     };
     Ok(DataSource { content: content?, seed: spec.seed })
 }
 
-/// A named set. Nothing is read yet.
+/// Opens a named set. Nothing is read yet.
 fn named<'a>(
     spec: &DataSpec,
     search: &SearchPath,
@@ -101,7 +101,7 @@ fn named<'a>(
     })
 }
 
-/// Every row of a file.
+/// Reads every row of a file.
 fn read_file(spec: &DataSpec) -> Result<Dataset> {
     let path = Path::new(&spec.source);
     if !path.exists() && !file::looks_like_a_path(&spec.source) {
@@ -111,7 +111,7 @@ fn read_file(spec: &DataSpec) -> Result<Dataset> {
 }
 
 impl DataSource<'_> {
-    /// The rows of a part, made binary if asked: what [`load`](super::load) returns for it.
+    /// Returns the rows of a part, binarised if requested, as [`load`](super::load) does.
     ///
     /// # Errors
     /// If the part is empty, if the files of a named set cannot be read or may not be fetched, or
@@ -121,8 +121,8 @@ impl DataSource<'_> {
         Ok(prepare(self.content.part(split, self.seed)?, split, binarize, self.seed))
     }
 
-    /// [`part`](Self::part) for the last part that is taken: [`Split::All`] of a file is handed
-    /// over, not copied.
+    /// Returns the last part that is taken, like [`part`](Self::part). [`Split::All`] of a file is
+    /// moved, not copied.
     ///
     /// # Errors
     /// Those of [`part`](Self::part).
@@ -136,7 +136,7 @@ impl DataSource<'_> {
         }
     }
 
-    /// Number of rows of all parts of a file. `None` for a named set, which is not divided by
+    /// The number of rows of the whole file. `None` for a named set, which is not divided by
     /// [`Split::of_file`].
     pub fn n_file_rows(&self) -> Option<usize> {
         match &self.content {
@@ -147,7 +147,7 @@ impl DataSource<'_> {
 }
 
 impl Content<'_> {
-    /// The rows of a part as the source has them.
+    /// Returns the rows of a part as the source has them.
     fn part(&mut self, split: Split, seed: u64) -> Result<Cow<'_, Dataset>> {
         Ok(match self {
             Self::File(whole) => part_of_file(whole, split, seed)?,
@@ -175,8 +175,8 @@ fn part_of_file(whole: &Dataset, split: Split, seed: u64) -> Result<Cow<'_, Data
     Ok(Cow::Owned(part))
 }
 
-/// Make the rows of a part binary if asked, and record what was done. Grey rows are copied only if
-/// they are what is asked for.
+/// Binarises the rows of a part if requested, and records the preprocessing. Grey rows are copied
+/// only if they are requested.
 fn prepare(part: Cow<'_, Dataset>, split: Split, binarize: Binarize, seed: u64) -> Dataset {
     let mut dataset = match (binarize_split(&part.rows, binarize, seed, split, 0), part) {
         (None, part) => part.into_owned(),

@@ -1,4 +1,4 @@
-//! Turn grey values into bits, or leave them.
+//! Turn grey values into bits, or keep them.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -15,9 +15,9 @@ use crate::{Error, Result};
 /// Rows per parallel task.
 const BLOCK: usize = 256;
 
-/// What becomes of values strictly between 0 and 1.
+/// How values strictly between 0 and 1 are binarised.
 ///
-/// Its text is `grey`, `threshold=T` or `bernoulli`:
+/// It is written `grey`, `threshold=T` or `bernoulli`:
 ///
 /// ```
 /// use mclv::data::Binarize;
@@ -28,17 +28,18 @@ const BLOCK: usize = 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Binarize {
-    /// They stay.
+    /// Values stay as they are.
     #[default]
     Grey,
-    /// They become 1 if they are at least this, which lies above 0 and not above 1; else 0.
+    /// Values become 1 if they are at least this threshold, else 0. The threshold is above 0 and at
+    /// most 1.
     Threshold(f32),
-    /// They become 1 with themselves as the probability.
+    /// Each value becomes 1 with a probability equal to itself, else 0.
     Bernoulli,
 }
 
 impl Binarize {
-    /// Refuse a threshold that would turn a 0 into a 1 or a 1 into a 0.
+    /// Rejects a threshold that would turn a 0 into a 1 or a 1 into a 0.
     pub(super) fn check(self) -> Result<()> {
         match self {
             Self::Threshold(t) if !(t > 0.0 && t <= 1.0) => Err(Error::InvalidSetting {
@@ -97,15 +98,16 @@ impl From<Binarize> for String {
     }
 }
 
-/// The rows after binarisation. Rows that are bits already stay as they are.
+/// Returns the rows after binarisation. Rows that are bits already stay as they are.
 ///
-/// `Bernoulli` bits are a pure function of the seed, the epoch and the place (row, column), so they can be
-/// drawn once or anew for each epoch, with any number of threads. Epoch 0 is what [`load`](super::load) draws
-/// for training rows; it gives the other parts streams of their own.
+/// `Bernoulli` bits are a pure function of the seed, the epoch and the place (row, column). So they
+/// can be drawn once, or anew for each epoch, with any number of threads. Epoch 0 gives the bits
+/// that [`load`](super::load) draws for training rows; `load` gives the other parts their own
+/// streams.
 ///
 /// # Numerics
-/// A bit is 1 if `(k + ½)·2⁻³² < value` for a uniform 32-bit `k`: its probability is within 2⁻³³ of the
-/// value, and exact for 0 and 1.
+/// A bit is 1 if `(k + ½)·2⁻³² < value` for a uniform 32-bit `k`. Its probability is within 2⁻³³ of
+/// the value, and exact for 0 and 1.
 ///
 /// ```
 /// use mclv::data::{Binarize, Rows, binarize};
@@ -116,13 +118,13 @@ impl From<Binarize> for String {
 /// ```
 ///
 /// # Panics
-/// If there are 2³² rows or more, or `epoch` needs more than 48 bits.
+/// If there are 2³² rows or more, or if `epoch` needs more than 48 bits.
 pub fn binarize(rows: &Rows, how: Binarize, seed: u64, epoch: u64) -> Rows {
     binarize_split(rows, how, seed, Split::Train, epoch).unwrap_or_else(|| rows.clone())
 }
 
-/// The bits of a part of a set, or `None` if the rows stay as they are. Each part has streams of its own, so
-/// that training and test rows at the same place do not share their luck.
+/// Returns the bits of a part of a set, or `None` if the rows stay as they are. Each part has its
+/// own streams, so that training and test rows at the same place have independent draws.
 pub(super) fn binarize_split(
     rows: &Rows,
     how: Binarize,
@@ -147,14 +149,14 @@ pub(super) fn binarize_split(
     Some(Rows::Bits(bits))
 }
 
-/// Where a word of bits stands.
+/// The place of a word of bits.
 #[derive(Clone, Copy)]
 struct Place {
     row: u32,
     word: u32,
 }
 
-/// Make each word of bits of up to 64 values, in parallel over blocks of rows.
+/// Makes each word of bits from up to 64 values, in parallel over blocks of rows.
 fn fill(grey: &RealRows, word_of: impl Fn(Place, &[f32]) -> u64 + Sync) -> BitRows {
     let mut bits = BitRows::zeros(grey.n_rows(), grey.n_columns());
     let n_words = bits.n_words();
@@ -174,11 +176,11 @@ fn pack(bits: impl Iterator<Item = bool>) -> u64 {
     bits.enumerate().fold(0, |word, (i, on)| word | u64::from(on) << i)
 }
 
-/// Row `r`, column `c` is decided by word `c mod 4` of block `⌊c/4⌋` of step `r`.
+/// Word `c mod 4` of block `⌊c/4⌋` of step `r` decides row `r`, column `c`.
 fn bernoulli(stream: Stream, place: Place, values: &[f32]) -> u64 {
     let draws = stream.at(place.row);
     (0..).zip(values.chunks(4)).fold(0, |word, (block, values)| {
-        // Most pixels are black: a draw that cannot matter is not made.
+        // Most pixels are black; a draw that cannot matter is skipped.
         if values.iter().all(|&v| v == 0.0) {
             return word;
         }
@@ -187,7 +189,7 @@ fn bernoulli(stream: Stream, place: Place, values: &[f32]) -> u64 {
     })
 }
 
-/// How many of the 2³² numbers `k` have `(k + ½)·2⁻³² < v`.
+/// Returns how many of the 2³² numbers `k` have `(k + ½)·2⁻³² < v`.
 fn threshold(v: f32) -> u64 {
     (f64::from(v) * 4_294_967_296.0 - 0.5).ceil() as u64
 }
@@ -205,8 +207,8 @@ mod tests {
         bits
     }
 
-    /// The z-scores of the column frequencies and of the frequencies of 1-1 in neighbouring columns, if
-    /// bits are independent with these probabilities.
+    /// The z-scores of the column frequencies and of the frequencies of 1-1 in neighbouring
+    /// columns, if bits are independent with these probabilities.
     fn z_scores(bits: &BitRows, p: &[f32]) -> Vec<f64> {
         let n = bits.n_rows() as f64;
         let z = |p: f64, on: &dyn Fn(usize) -> bool| {
@@ -287,7 +289,7 @@ mod tests {
         assert_ne!(draw(1, Split::Test, 0), reference);
     }
 
-    /// Changing these bits changes everybody's results: that is for the changelog.
+    /// Other bits change all results: mention it in the changelog.
     #[test]
     fn bernoulli_bits_are_stable() {
         let drawn = bits(binarize(&grey(3, &[0.5; 70]), Binarize::Bernoulli, 42, 1));

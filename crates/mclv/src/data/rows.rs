@@ -15,7 +15,7 @@ pub struct RealRows {
 }
 
 impl RealRows {
-    /// Take `values` as rows of `n_columns`.
+    /// Creates rows of `n_columns` from `values`.
     ///
     /// # Panics
     /// If the values do not make whole rows.
@@ -28,44 +28,45 @@ impl RealRows {
         Self { n_columns, values }
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.values.len().checked_div(self.n_columns).unwrap_or(0)
     }
 
-    /// Values per row.
+    /// The number of values per row.
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }
 
-    /// Row `row`.
+    /// Returns the values of row `row`.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.n_columns..(row + 1) * self.n_columns]
     }
 
-    /// All values, row after row.
+    /// Returns all values, row after row.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// All values, row after row, to keep.
+    /// Returns all values as a vector, row after row.
     pub fn into_values(self) -> Vec<f32> {
         self.values
     }
 }
 
-/// The rows of a data set.
+/// The rows of a data set: packed bits, real values, or sparse real values.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Rows {
     /// Every value is 0 or 1.
     Bits(BitRows),
     /// Values in [0, 1].
     Reals(RealRows),
-    /// Values in [0, 1] most of which are 0: expanded a block at a time, with the results of `Reals`, bit for bit.
+    /// Values in [0, 1], most of which are 0. They are expanded a block at a time. Results are
+    /// those of `Reals`, bit for bit.
     Sparse(SparseRows),
 }
 
-/// Some rows in a row, as the kernels take them.
+/// Consecutive rows, in the form that the kernels take.
 pub(crate) enum Block<'a> {
     Bits(&'a [u64]),
     Reals(Cow<'a, [f32]>),
@@ -81,8 +82,8 @@ impl Block<'_> {
 }
 
 impl Rows {
-    /// Take `values` as rows of `n_columns`: each must lie in [0, 1], and rows that hold only zeros and ones
-    /// are packed. `source_name` says in errors whose values they are.
+    /// Creates rows of `n_columns` from `values`. Each value must lie in [0, 1]. Rows that hold
+    /// only zeros and ones are packed. `source_name` names the values in error messages.
     ///
     /// ```
     /// use mclv::data::Rows;
@@ -113,7 +114,7 @@ impl Rows {
         })
     }
 
-    /// [`from_values`](Self::from_values) for rows most of whose values are 0.
+    /// Creates rows like [`from_values`](Self::from_values), from rows whose values are mostly 0.
     ///
     /// ```
     /// use mclv::data::{Rows, SparseRows};
@@ -123,7 +124,7 @@ impl Rows {
     /// ```
     ///
     /// # Errors
-    /// If there are no rows or columns, or a value lies outside [0, 1].
+    /// If there are no rows or columns, or if a value lies outside [0, 1].
     pub fn from_sparse(source_name: &str, rows: SparseRows) -> Result<Self> {
         let (n_rows, n_columns) = (rows.n_rows(), rows.n_columns());
         if n_rows == 0 || n_columns == 0 {
@@ -144,7 +145,7 @@ impl Rows {
         Ok(Self::Bits(packed))
     }
 
-    /// The values `byte / full`, packed if there are only zeros and ones.
+    /// Creates rows of the values `byte / full`, packed if there are only zeros and ones.
     pub(super) fn from_bytes(n_columns: usize, bytes: &[u8], full: u8) -> Self {
         if bytes.iter().all(|&b| b == 0 || b == full) {
             return Self::Bits(BitRows::pack(n_columns, bytes, |&b| b == full));
@@ -153,7 +154,8 @@ impl Rows {
         Self::Reals(RealRows::new(n_columns, bytes.iter().map(|&b| table[usize::from(b)]).collect()))
     }
 
-    /// SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian f32 each for reals.
+    /// Returns the SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian
+    /// f32 each for reals.
     pub(super) fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         match self {
@@ -173,7 +175,7 @@ impl Rows {
         crate::source::hex(&hash.finalize())
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         match self {
             Self::Bits(rows) => rows.n_rows(),
@@ -182,7 +184,7 @@ impl Rows {
         }
     }
 
-    /// Values per row.
+    /// The number of values per row.
     pub fn n_columns(&self) -> usize {
         match self {
             Self::Bits(rows) => rows.n_bits(),
@@ -191,7 +193,7 @@ impl Rows {
         }
     }
 
-    /// One value.
+    /// Returns one value.
     pub fn get(&self, row: usize, column: usize) -> f32 {
         match self {
             Self::Bits(rows) => f32::from(u8::from(rows.get(row, column))),
@@ -200,7 +202,7 @@ impl Rows {
         }
     }
 
-    /// The rows `first .. first + n`, as the kernels take them.
+    /// Returns the rows `first .. first + n`, in the form that the kernels take.
     pub(crate) fn block(&self, first: usize, n: usize) -> Block<'_> {
         match self {
             Self::Bits(rows) => Block::Bits(rows.rows(first, n)),
@@ -212,7 +214,7 @@ impl Rows {
         }
     }
 
-    /// A copy of the rows named by `indices`, in that order.
+    /// Returns a copy of the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
         match self {
             Self::Bits(rows) => Self::Bits(rows.select(indices)),
@@ -227,7 +229,7 @@ impl Rows {
         }
     }
 
-    /// Means of the columns, each row counting by its weight.
+    /// Returns the weighted mean of each column.
     pub(crate) fn weighted_column_means(&self, weights: &[f32]) -> Vec<f64> {
         let mut sums = vec![0.0; self.n_columns()];
         for (r, &weight) in weights.iter().enumerate() {
@@ -244,7 +246,7 @@ impl Rows {
         sums.iter().map(|sum| sum / total).collect()
     }
 
-    /// Mean of each column, accumulated in f64.
+    /// Returns the mean of each column, accumulated in f64.
     pub fn column_means(&self) -> Vec<f64> {
         let mut sums = vec![0.0; self.n_columns()];
         match self {
@@ -274,13 +276,13 @@ impl Rows {
     }
 }
 
-/// The error of a value that is not in [0, 1]; rows and columns from 0.
+/// Returns the error for a value that is not in [0, 1]. Rows and columns are counted from 0.
 fn out_of_range(source_name: &str, row: usize, column: usize, value: f32) -> Error {
     Error::OutOfRange {
         source_name: source_name.into(),
         row: row + 1,
         column: column + 1,
-        // By way of its decimal digits: people wrote 1.2, not 1.2000000476837158.
+        // The conversion goes through decimal digits: people wrote 1.2, not 1.2000000476837158.
         value: value.to_string().parse().unwrap_or(f64::NAN),
         cure: match value {
             v if v.is_nan() => "remove the row or fill in the missing value",
@@ -290,7 +292,7 @@ fn out_of_range(source_name: &str, row: usize, column: usize, value: f32) -> Err
     }
 }
 
-/// The error of a data set without rows or columns.
+/// Returns the error for a data set without rows or columns.
 pub(super) fn no_rows(source_name: &str) -> Error {
     Error::Empty { what: source_name.into(), cure: "give it at least one row of at least one value" }
 }

@@ -1,43 +1,45 @@
-//! Say where the files of named data sets are looked for.
+//! Define where the files of named data sets are looked for.
 
 use std::env;
 use std::path::{Path, PathBuf};
 
-/// The folders of named data sets.
+/// The folders in which named data sets are looked for.
 ///
-/// A file of the set `NAME` is looked for, plain and with `.gz`, in `data_dir/NAME`, `cache_dir/NAME`,
-/// where a system package puts it, and in `data_dir` itself. What is fetched goes to `cache_dir/NAME`.
+/// A file of the set `NAME` is looked for, plain and with `.gz`, in `data_dir/NAME`, in
+/// `cache_dir/NAME`, in the folder of a system package, and in `data_dir` itself. Fetched files are
+/// stored in `cache_dir/NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath {
     /// The user's own folder.
     pub data_dir: Option<PathBuf>,
-    /// The folder that fetched files are kept in.
+    /// The folder for fetched files.
     pub cache_dir: PathBuf,
 }
 
 impl SearchPath {
-    /// `data_dir` is `MCLV_DATA_DIR`; `cache_dir` is `MCLV_CACHE_DIR`, else `$XDG_CACHE_HOME/mclv`, else
-    /// `.cache/mclv` in the home folder.
+    /// Reads the folders from environment variables: `data_dir` is `MCLV_DATA_DIR`; `cache_dir` is
+    /// `MCLV_CACHE_DIR`, else `$XDG_CACHE_HOME/mclv`, else `.cache/mclv` in the home folder.
     pub fn from_env() -> Self {
         Self::from_variables(|name| env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from))
     }
 
     fn from_variables(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
         let cache_dir = variable("MCLV_CACHE_DIR")
-            // The standard says that a relative path is to be ignored.
+            // The standard says that a relative path must be ignored.
             .or_else(|| variable("XDG_CACHE_HOME").filter(|p| p.is_absolute()).map(|p| p.join("mclv")))
             .or_else(|| variable("HOME").or_else(|| variable("USERPROFILE")).map(|p| p.join(".cache/mclv")))
             .unwrap_or_else(|| env::temp_dir().join("mclv"));
         Self { data_dir: variable("MCLV_DATA_DIR"), cache_dir }
     }
 
-    /// Where fetched files of the set `name` are kept.
+    /// Returns the folder for fetched files of the set `name`.
     pub fn cache_of(&self, name: &str) -> PathBuf {
         self.cache_dir.join(name)
     }
 
-    /// The folders to look into for files of the set `name`, which a system package may keep in `system`.
-    /// The shared top folder comes last: sets use the same file names, so others' may lie there.
+    /// Returns the folders to look into for files of the set `name`, which a system package may
+    /// keep in `system`. The shared top folder comes last, because sets use the same file names and
+    /// another set may lie there.
     pub(super) fn folders(&self, name: &str, system: Option<&str>) -> Vec<PathBuf> {
         let own = self.data_dir.as_ref().map(|dir| dir.join(name));
         let system = system.map(|dir| Path::new(dir).to_path_buf());

@@ -6,13 +6,13 @@ use super::{DataProvenance, Dataset, Labels, Mirrors, Rows, SearchPath, Split};
 use crate::progress::Progress;
 use crate::{Result, team};
 
-/// The files of a named set, of which each is read when a part first needs it, and kept.
+/// The files of a named set. Each is read when a part first needs it, and kept.
 pub(super) struct SetFiles<'a> {
     set: &'a NamedSet,
     search: SearchPath,
     mirrors: Mirrors,
     progress: &'a dyn Progress,
-    /// Of the training files and of the test files.
+    /// Those of the training files and those of the test files.
     pictures: [Option<Pictures>; 2],
 }
 
@@ -23,7 +23,7 @@ struct Pictures {
 }
 
 impl<'a> SetFiles<'a> {
-    /// Files none of which has been read.
+    /// Creates the set without reading a file.
     pub(super) fn new(
         set: &'a NamedSet,
         search: SearchPath,
@@ -33,7 +33,7 @@ impl<'a> SetFiles<'a> {
         Self { set, search, mirrors, progress, pictures: [None, None] }
     }
 
-    /// A part of the set; files that are missing are fetched if the listener allows that.
+    /// Returns a part of the set. Missing files are fetched if the listener allows that.
     pub(super) fn part(&mut self, split: Split) -> Result<Dataset> {
         let (pair, range) = match split {
             Split::Train => (0, 5_000..60_000),
@@ -47,7 +47,7 @@ impl<'a> SetFiles<'a> {
         }
         let Pictures { images, labels } = self.pictures[pair].as_ref().expect("read above");
         let n_columns = images.n_columns();
-        // Only now are bytes made four times as large.
+        // Bytes become four times as large only now.
         let bytes = &images.bytes[range.start * n_columns..range.end * n_columns];
         let name = self.set.name;
         Ok(Dataset {
@@ -73,8 +73,8 @@ impl<'a> SetFiles<'a> {
         })
     }
 
-    /// Read pictures and labels. Of several ranks the first goes first: it may have to fetch the
-    /// files, and the others find them then.
+    /// Reads pictures and labels. With several ranks, the first reads first: it may have to fetch
+    /// the files, which the others then find.
     fn read_in_turn(&self, files: &[KnownFile; 2]) -> Result<Pictures> {
         let first = team::together(team::is_first().then(|| self.read(files)).transpose())?;
         team::together(first.map_or_else(|| self.read(files), Ok))

@@ -1,23 +1,24 @@
-//! Hold rows of real values most of which are zero.
+//! Hold rows of real values that are mostly zero.
 
 use super::rows::RealRows;
 
-/// Rows of real values, row-major, of which only the non-zero ones are kept.
+/// Rows of real values, row-major, of which only the non-zero values are stored.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct SparseRows {
     n_columns: usize,
-    /// Where the entries of each row begin, and the end of the last.
+    /// The index of the first entry of each row, and the end of the last row.
     starts: Vec<usize>,
-    /// Rising within a row.
+    /// Increasing within a row.
     columns: Vec<u32>,
     values: Vec<f32>,
 }
 
 impl SparseRows {
-    /// Row `r` has the entries `starts[r] .. starts[r + 1]`: columns, rising, and their values.
+    /// Creates rows from their entries: row `r` has the entries `starts[r] .. starts[r + 1]`, with
+    /// increasing columns and their values.
     ///
     /// # Panics
-    /// If these do not go together.
+    /// If starts, columns and values do not fit together.
     pub fn new(n_columns: usize, starts: Vec<usize>, columns: Vec<u32>, values: Vec<f32>) -> Self {
         assert_eq!(columns.len(), values.len(), "a column for each value");
         assert_eq!(
@@ -34,35 +35,35 @@ impl SparseRows {
         Self { n_columns, starts, columns, values }
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.starts.len().saturating_sub(1)
     }
 
-    /// Values per row, zeros included.
+    /// The number of values per row, including zeros.
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }
 
-    /// The values that are kept.
+    /// Returns the stored values.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// Column and value of each entry of a row.
+    /// Returns the column and value of each entry of a row.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
         let entries = self.starts[row]..self.starts[row + 1];
         self.columns[entries.clone()].iter().map(|&c| c as usize).zip(self.values[entries].iter().copied())
     }
 
-    /// One value.
+    /// Returns one value.
     pub fn get(&self, row: usize, column: usize) -> f32 {
         let first = self.starts[row];
         let columns = &self.columns[first..self.starts[row + 1]];
         columns.binary_search(&(column as u32)).map_or(0.0, |k| self.values[first + k])
     }
 
-    /// The rows named by `indices`, in that order.
+    /// Returns the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
         let mut chosen = Self { n_columns: self.n_columns, starts: vec![0], ..Self::default() };
         for &r in indices {
@@ -74,7 +75,7 @@ impl SparseRows {
         chosen
     }
 
-    /// The rows named by `rows` with their zeros, one after the other.
+    /// Returns the rows named by `rows` with their zeros, one after the other.
     pub fn expand(&self, rows: impl ExactSizeIterator<Item = usize>) -> Vec<f32> {
         let mut values = vec![0.0; rows.len() * self.n_columns];
         for (to, r) in values.chunks_exact_mut(self.n_columns).zip(rows) {
@@ -83,7 +84,7 @@ impl SparseRows {
         values
     }
 
-    /// All rows with their zeros.
+    /// Returns all rows with their zeros.
     pub fn to_reals(&self) -> RealRows {
         RealRows::new(self.n_columns, self.expand(0..self.n_rows()))
     }

@@ -1,4 +1,4 @@
-//! Name the parts of a data set, and divide files that come without them.
+//! Name the parts of a data set, and divide files that have no parts.
 
 use std::fmt;
 use std::str::FromStr;
@@ -20,23 +20,24 @@ use crate::{Error, Result};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
-    /// To learn from.
+    /// Rows to train on.
     Train,
-    /// To choose settings by.
+    /// Rows to choose settings by.
     Validation,
-    /// To report.
+    /// Rows to report results on.
     Test,
-    /// Everything there is (of `mnist` and `fashion-mnist`: the training file).
+    /// All rows (of `mnist` and `fashion-mnist`: those of the training file).
     #[default]
     All,
 }
 
 impl Split {
-    /// Every part.
+    /// All parts, in this order.
     pub const EACH: [Self; 4] = [Self::Train, Self::Validation, Self::Test, Self::All];
 
-    /// The rows of this part of a file of `n_rows` rows, in file order: a permutation drawn by `seed` is cut
-    /// after ⌊0.8 n⌋ and ⌊0.9 n⌋ rows, so the three parts are disjoint and make up the whole.
+    /// Returns the rows of this part of a file of `n_rows` rows, in file order. A permutation drawn
+    /// by `seed` is cut after ⌊0.8 n⌋ and ⌊0.9 n⌋ rows, so the three parts are disjoint and make up
+    /// the whole.
     ///
     /// ```
     /// use mclv::data::Split;
@@ -113,7 +114,7 @@ mod tests {
         assert_ne!(Split::Test.of_file(30, 1), Split::Test.of_file(30, 2));
     }
 
-    /// Other rows are other results: that is for the changelog.
+    /// Other rows change results: mention it in the changelog.
     #[test]
     fn the_parts_are_stable() {
         assert_eq!(Split::Test.of_file(50, 42), [2, 14, 15, 19, 30]);

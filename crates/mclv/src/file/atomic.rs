@@ -1,16 +1,16 @@
-//! Write a file so that it is either as before or complete.
+//! Write a file such that it is either unchanged or complete.
 
 use crate::{Error, Result, team};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Write `bytes` to a temporary sibling of `path`, sync it, and rename it into place.
+/// Writes `bytes` to a temporary file beside `path`, syncs it, and renames it into place.
 ///
-/// A symbolic link stays one: its target is written. What is not a regular file (a pipe, a device) is written
-/// to directly. In a [team] only the first rank writes.
+/// A symbolic link stays a link: its target is written. A path that is not a regular file (a pipe,
+/// a device) is written to directly. In a [team], only the first rank writes.
 ///
 /// # Errors
-/// If any step fails; the old file is then untouched and the temporary one gone.
+/// If any step fails. The old file is then unchanged, and the temporary file is removed.
 pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     if !team::is_first() {
         return Ok(());
@@ -33,8 +33,8 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
         builder.prefix(".mclv-").suffix(".tmp");
         #[cfg(unix)]
         {
-            // Temporary files are private; what people save is as readable as any file they create (the system
-            // applies their umask).
+            // Temporary files are private; a saved file is as readable as any file that the user
+            // creates (the system applies the umask).
             use std::os::unix::fs::PermissionsExt;
             builder.permissions(std::fs::Permissions::from_mode(0o666));
         }
@@ -55,9 +55,9 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// What a path stands for when it is a symbolic link, or a link to a link, whether or not the target is there.
+/// Returns the target of a symbolic link, or of a link to a link, whether or not the target exists.
 fn follow_links(path: &Path) -> PathBuf {
-    // Linux gives up after as many.
+    // Linux gives up after this many links.
     (0..40).fold(path.into(), |path: PathBuf, _| match std::fs::read_link(&path) {
         Ok(target) => path.parent().unwrap_or(Path::new("")).join(target),
         Err(_) => path,

@@ -1,4 +1,4 @@
-//! Read and write models, in the formats other tools use too.
+//! Read and write models, in formats that other tools use too.
 //!
 //! | extension | what | provenance |
 //! |---|---|---|
@@ -6,7 +6,8 @@
 //! | `.npz` | scikit-learn's `components_`, `intercept_visible_`, `intercept_hidden_` | lost |
 //! | `.npy` | three files: `NAME.weights.npy`, `NAME.visible_bias.npy`, `NAME.hidden_bias.npy` | lost |
 //!
-//! Files are written beside their place and renamed into it when complete: nobody ever sees half a model.
+//! Files are written beside their place and renamed when complete, so no other program ever reads
+//! half a model.
 
 mod atomic;
 mod npy_set;
@@ -24,7 +25,7 @@ use std::path::{Path, PathBuf};
 
 const KNOWN: &str = ".safetensors, .npz and .npy";
 
-/// A model together with where it came from.
+/// A model together with its provenance.
 ///
 /// ```
 /// use mclv::{ModelFile, Rbm};
@@ -39,17 +40,17 @@ const KNOWN: &str = ".safetensors, .npz and .npy";
 pub struct ModelFile {
     /// The model.
     pub rbm: Rbm,
-    /// How it came to be.
+    /// The provenance of the model.
     pub provenance: Provenance,
 }
 
 impl ModelFile {
-    /// A model whose history is not known.
+    /// Wraps a model whose history is not known.
     pub fn new(rbm: Rbm) -> Self {
         Self { rbm, provenance: Provenance::default() }
     }
 
-    /// Read a model; the format goes by the extension.
+    /// Reads a model. The extension decides the format.
     ///
     /// # Errors
     /// If the file cannot be read, does not follow its format, or holds no valid model.
@@ -70,10 +71,11 @@ impl ModelFile {
         }
     }
 
-    /// Write the model; the format goes by the extension.
+    /// Writes the model. The extension decides the format.
     ///
     /// # Errors
-    /// If the extension is not known or the file cannot be written; what was there before is then still there.
+    /// If the extension is not known, or if the file cannot be written. The previous file is then
+    /// still there.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         if path.is_dir() {
@@ -87,7 +89,8 @@ impl ModelFile {
         }
     }
 
-    /// The files that [`save`](Self::save) writes for this path: itself, or the three of a `.npy` set.
+    /// Returns the files that [`save`](Self::save) writes for this path: itself, or the three files
+    /// of a `.npy` set.
     ///
     /// ```
     /// # use mclv::ModelFile;
@@ -101,7 +104,7 @@ impl ModelFile {
         }
     }
 
-    /// Whether files of this extension keep the provenance.
+    /// Returns true if files of this extension keep the provenance.
     pub fn keeps_provenance(path: impl AsRef<Path>) -> bool {
         extension(path.as_ref()).as_deref() == Some("safetensors")
     }

@@ -9,14 +9,14 @@ use std::path::{Path, PathBuf};
 
 const PARTS: [&str; 3] = ["weights", "visible_bias", "hidden_bias"];
 
-/// `NAME.weights.npy` and so on, from `NAME.npy` or from any one of the three.
+/// Returns `NAME.weights.npy` and so on, from `NAME.npy` or from any one of the three.
 fn part(path: &Path, part: &str) -> PathBuf {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     let stem = PARTS.iter().find_map(|p| stem.strip_suffix(&format!(".{p}"))).unwrap_or(&stem);
     path.with_file_name(format!("{stem}.{part}.npy"))
 }
 
-/// The three files of a set.
+/// Returns the three files of a set.
 pub(super) fn files(path: &Path) -> [PathBuf; 3] {
     PARTS.map(|p| part(path, p))
 }

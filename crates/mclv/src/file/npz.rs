@@ -1,7 +1,8 @@
 //! Read and write `.npz` models in scikit-learn's layout.
 //!
-//! `components_` is n_hidden × n_visible, the transpose of `W`; the names are the attributes of scikit-learn's
-//! `BernoulliRBM`, so `numpy.savez(path, components_=rbm.components_, …)` makes a file that is read here.
+//! `components_` is n_hidden × n_visible, the transpose of `W`. The names are the attributes of
+//! scikit-learn's `BernoulliRBM`, so `numpy.savez(path, components_=rbm.components_, …)` writes a
+//! file that can be read here.
 
 use super::{ModelFile, Provenance};
 use crate::model::Rbm;

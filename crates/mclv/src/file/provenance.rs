@@ -1,4 +1,4 @@
-//! Say how a model came to be.
+//! Describe how a model was made.
 
 use crate::data::DataProvenance;
 use serde::{Deserialize, Serialize};
@@ -6,23 +6,23 @@ use serde::{Deserialize, Serialize};
 /// The version of the model format that this program writes, and the newest that it reads.
 pub const FORMAT_VERSION: u32 = 1;
 
-/// Where a model came from: enough to make it again.
+/// The provenance of a model: enough to make it again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Provenance {
-    /// Version of the model format.
+    /// The version of the model format.
     pub format_version: u32,
-    /// Version of the program that wrote it; empty if the file came from elsewhere.
+    /// The version of the program that wrote the file. Empty if the file came from elsewhere.
     pub mclv_version: String,
-    /// What made the model, with all its settings.
+    /// The command that made the model, with all its settings.
     pub settings: serde_json::Value,
-    /// The seed of its random numbers.
+    /// The seed of the random numbers.
     pub seed: Option<u64>,
-    /// The data it was made from.
+    /// The data that the model was made from.
     pub data: Option<DataProvenance>,
-    /// The metrics at the end of training, and their best.
+    /// The metrics at the end of training, and the best ones.
     pub history: serde_json::Value,
-    /// The file it was imported from, if it was.
+    /// The file that the model was imported from, if it was imported.
     pub imported_from: Option<String>,
 }
 
@@ -41,7 +41,7 @@ impl Default for Provenance {
 }
 
 impl Provenance {
-    /// A model read from a foreign file.
+    /// Describes a model read from a foreign file.
     pub(crate) fn imported(path: &std::path::Path) -> Self {
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned());
         Self { mclv_version: String::new(), imported_from: name, ..Self::default() }

@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
-/// The one metadata key: a JSON object. One, because the order of several is not kept, and the same model must
-/// give the same bytes.
+/// The only metadata key, whose value is a JSON object. There is only one, because the order of
+/// several is not kept, and the same model must give the same bytes.
 const KEY: &str = "mclv";
 
 pub(super) fn to_bytes(model: &ModelFile) -> Vec<u8> {
@@ -65,7 +65,8 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
     Ok(ModelFile { rbm, provenance })
 }
 
-/// The version first: a newer file may hold what this program cannot parse.
+/// Reads the provenance. The version is checked first, because a newer file may hold values that
+/// this program cannot parse.
 fn read_provenance(path: &Path, text: &str) -> Result<Provenance> {
     let broken =
         |e: serde_json::Error| Error::malformed(path, format!("its provenance is not readable: {e}"));

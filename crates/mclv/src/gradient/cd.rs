@@ -1,6 +1,7 @@
-//! Contrastive divergence: a few Gibbs steps from the data (Hinton 2002).
+//! Contrastive divergence: the negative phase from a few Gibbs steps that begin at the data (Hinton
+//! 2002).
 //!
-//! **Guarantee**: none at finite `k`; the bias vanishes as `k` grows.
+//! **Guarantee**: none at finite `k`. The bias vanishes as `k` grows.
 
 use super::{Estimator, Gradient, Update, total_weight};
 use crate::Result;

@@ -1,7 +1,11 @@
-//! The exact gradient, by enumeration of the smaller layer: the yardstick.
+//! The exact gradient, by enumeration of the smaller layer. It is the reference for the other
+//! estimators.
 //!
-//! **Guarantee**: exact up to rounding; single precision begins where expectations meet the data's. Cost: all `2^n` states in every update, about a
-//! division for each state and unit of the other layer.
+//! **Guarantee**: exact up to rounding. Expectations are computed in double precision and rounded
+//! to single precision when they are subtracted from those of the data.
+//!
+//! **Cost**: all `2^n` states in every update, with about one division for each state and unit of
+//! the other layer.
 
 use super::{Estimator, Gradient, Update};
 use crate::model::Rbm;
@@ -10,7 +14,7 @@ use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::{Isa, enumerate, math, moments};
 
-/// The largest layer that is enumerated in every update.
+/// The largest layer, in units, that is enumerated in every update.
 pub(crate) const MAX_UNITS: usize = 20;
 
 /// Units of the larger layer that a thread takes at a time.
@@ -37,14 +41,14 @@ impl Estimator for Exact {
         if rbm.n_hidden() <= rbm.n_visible() {
             gradient.subtract(&v, &h, |i, j| vh[i * n_hidden + j]);
         } else {
-            // That was the mirror.
+            // These are the expectations of the mirrored model.
             gradient.subtract(&h, &v, |i, j| vh[j * rbm.n_visible() + i]);
         }
         Ok(true)
     }
 }
 
-/// What a model expects of its units and of their products (visible × hidden).
+/// The expectations of a model's units and of their products (visible × hidden).
 struct Expectations {
     v: Vec<f64>,
     h: Vec<f64>,
@@ -52,7 +56,7 @@ struct Expectations {
 }
 
 impl Expectations {
-    /// By enumeration of the hidden layer.
+    /// Computes them by enumeration of the hidden layer.
     fn of(rbm: &Rbm) -> Self {
         let (isa, n_hidden, n_visible) = (Isa::best(), rbm.n_hidden(), rbm.n_visible());
         let mut p = probabilities(rbm);

@@ -1,7 +1,9 @@
-//! Estimate the gradient of the log-likelihood: `⟨v hᵀ⟩_data − ⟨v hᵀ⟩_model`, and likewise for `v` and `h`.
+//! Estimate the gradient of the log-likelihood: `⟨v hᵀ⟩_data − ⟨v hᵀ⟩_model`, and likewise for `v`
+//! and `h`.
 //!
-//! The trainer makes the positive phase from the minibatch. An [`Estimator`] makes the negative phase: it subtracts weighted
-//! pairs `(v, h)` whose average stands for the expectation under the model.
+//! The trainer computes the positive phase from the minibatch. An [`Estimator`] computes the
+//! negative phase: it subtracts weighted pairs `(v, h)` whose average stands for the expectation
+//! under the model.
 
 mod cd;
 mod exact;
@@ -26,14 +28,15 @@ use crate::bits::BitRows;
 use crate::model::Rbm;
 use crate::settings::EstimatorSettings;
 
-/// Estimates the model's part of the gradient, update after update.
+/// An estimator of the model's part of the gradient, called once per update.
 ///
-/// To try an estimator of your own, implement [`estimate`](Self::estimate) and hand it to
-/// [`Training::estimator`](crate::train::Training::estimator). `examples/own_estimator.rs` shows one in a few lines. If it has
-/// chains or other memory, implement [`save`](Self::save) and [`restore`](Self::restore) too, so that a run in a folder can be
-/// resumed.
+/// To try an estimator of your own, implement [`estimate`](Self::estimate) and pass it to
+/// [`Training::estimator`](crate::train::Training::estimator). `examples/own_estimator.rs` shows
+/// one in a few lines. If the estimator has chains or other memory, implement [`save`](Self::save)
+/// and [`restore`](Self::restore) too, so that a run in a folder can be resumed.
 pub trait Estimator: Send {
-    /// Called with the first update of an epoch, before it is estimated.
+    /// Prepares for an epoch. It is called with the first update of the epoch, before that update
+    /// is estimated.
     ///
     /// # Errors
     /// If the epoch cannot begin.
@@ -41,48 +44,48 @@ pub trait Estimator: Send {
         Ok(())
     }
 
-    /// Subtracts an estimate of the model's expectations from `gradient`. Returns false if nothing can be estimated this
-    /// time: the update is then skipped.
+    /// Subtracts an estimate of the model's expectations from `gradient`. Returns false if nothing
+    /// can be estimated this time; the update is then skipped.
     ///
     /// # Errors
-    /// What the estimator cannot do, or [`Error::Cancelled`](crate::Error::Cancelled).
+    /// If the estimator cannot do its work, or [`Error::Cancelled`](crate::Error::Cancelled).
     fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool>;
 
-    /// What happened since the last call; called after each epoch.
+    /// Returns counts of what happened since the last call. It is called after each epoch.
     fn take_info(&mut self) -> EstimatorInfo {
         EstimatorInfo::default()
     }
 
-    /// The hidden states of persistent chains or running tours, if there are any.
+    /// Returns the hidden states of persistent chains or running tours, if there are any.
     fn chains(&self) -> Option<BitRows> {
         None
     }
 
-    /// What must be kept to go on exactly.
+    /// Returns the state that a resumed run needs to continue exactly.
     fn save(&self) -> State {
         State::default()
     }
 
-    /// Goes on from what [`save`](Self::save) gave.
+    /// Continues from a state that [`save`](Self::save) returned.
     ///
     /// # Errors
-    /// If it is not the state of such an estimator.
+    /// If the state does not belong to an estimator of this kind.
     fn restore(&mut self, _rbm: &Rbm, _state: &State) -> Result<()> {
         Ok(())
     }
 }
 
-/// What happened to an estimator's chains or tours over an epoch.
+/// Counts of an estimator's chains or tours over an epoch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EstimatorInfo {
-    /// Share of the hidden bits of persistent chains that changed, if there are chains.
+    /// The share of the hidden bits of persistent chains that changed, if there are chains.
     pub chains_moved: Option<f64>,
-    /// What happened to tours, if there are tours.
+    /// The counts of tours, if there are tours.
     pub tours: Option<TourInfo>,
 }
 
 impl EstimatorSettings {
-    /// The estimator that these settings describe.
+    /// Creates the estimator that these settings describe.
     pub(crate) fn estimator(&self) -> Box<dyn Estimator> {
         match self {
             Self::Cd { k, visible } => Box::new(cd::Cd::new(*k, *visible)),

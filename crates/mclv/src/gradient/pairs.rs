@@ -37,7 +37,7 @@ team::parcel! {
 }
 
 impl PairBlock {
-    /// Pairs of weight 1.
+    /// Makes a block of pairs of weight 1.
     pub(crate) fn new(v: States<'_>, n_visible: usize, h: Tiles) -> Self {
         let v = Columns::new(n_visible, v);
         Self {
@@ -49,7 +49,7 @@ impl PairBlock {
         }
     }
 
-    /// Pairs with a weight each.
+    /// Makes a block of pairs with a weight each.
     pub(crate) fn weighted(v: States<'_>, n_visible: usize, mut h: Tiles, weights: &[f32]) -> Self {
         for mut piece in h.segments_mut(weights.len().max(1)) {
             for (row, &w) in piece.rows_mut().zip(weights) {
@@ -70,7 +70,7 @@ impl PairBlock {
         }
     }
 
-    /// The mean of the hidden units over all pairs of `blocks`.
+    /// Returns the mean of the hidden units over all pairs of `blocks`.
     pub(crate) fn hidden_means(blocks: &[Self]) -> Vec<f64> {
         let n_hidden = blocks.first().map_or(0, |b| b.h_sums.len());
         let total = total_weight(blocks);
@@ -79,12 +79,12 @@ impl PairBlock {
     }
 }
 
-/// The weight of all pairs.
+/// Returns the total weight of all pairs.
 pub(crate) fn total_weight(blocks: &[PairBlock]) -> f64 {
     blocks.iter().map(|b| b.total_weight).sum()
 }
 
-/// Pairs of rows of `v` and `h`, in blocks; `weights` says how much each counts.
+/// Makes pairs of rows of `v` and `h`, in blocks. `weights` gives the weight of each pair.
 pub(super) fn in_blocks(v: &Rows, h: &RealRows, weights: Option<&[f32]>) -> Vec<PairBlock> {
     assert_eq!(v.n_rows(), h.n_rows(), "a hidden row for each visible row");
     let n_hidden = h.n_columns();

@@ -1,7 +1,7 @@
-//! Persistent contrastive divergence: chains that go on from update to update (Tieleman 2008).
+//! Persistent contrastive divergence: chains that continue from update to update (Tieleman 2008).
 //!
-//! **Guarantee**: none while parameters move; for fixed parameters the chains leave the model's distribution invariant,
-//! and averages over them converge to the exact gradient.
+//! **Guarantee**: none while parameters move. For fixed parameters the chains leave the model's
+//! distribution invariant, and averages over them converge to the exact gradient.
 
 use super::{Estimator, EstimatorInfo, Gradient, PairBlock, State, Update};
 use crate::Result;
@@ -16,7 +16,7 @@ pub(super) struct Pcd {
     visible: VisibleChain,
     /// The chains, in blocks; none before the first update.
     blocks: Vec<Chains>,
-    /// Their hidden states at the beginning of the epoch.
+    /// The hidden states of all chains at the beginning of the epoch.
     before: BitRows,
 }
 
@@ -31,7 +31,8 @@ impl Pcd {
     }
 }
 
-/// Begin chains at `h ~ p(h|v)` of the rows of a minibatch, or of `n_chains` rows of the data.
+/// Draws the first states `h ~ p(h|v)` from the rows of a minibatch, or from `n_chains` rows of the
+/// data.
 pub(super) fn first_states(update: &Update<'_>, n_chains: Option<usize>) -> Result<BitRows> {
     let seed = update.step().seed;
     let rows = match n_chains {
@@ -46,7 +47,7 @@ pub(super) fn first_states(update: &Update<'_>, n_chains: Option<usize>) -> Resu
     update.rbm().sample_h_from_v(&rows, |r| stream(seed, Purpose::FirstStates, r as u64).at(0))
 }
 
-/// Cut chains into blocks. Their clocks are set by each update.
+/// Cuts chains into blocks. Each update sets their clocks.
 pub(super) fn in_blocks(rbm: &Rbm, visible: VisibleChain, h: &BitRows) -> Vec<Chains> {
     let unset = Clock::new(stream(0, Purpose::Chain, 0), 0);
     let block = |words: &[u64]| {

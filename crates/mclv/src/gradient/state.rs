@@ -1,4 +1,4 @@
-//! Keep the running state of an estimator in a checkpoint: typed facts, and arrays by name.
+//! Keep the running state of an estimator in a checkpoint: typed facts, and named arrays.
 
 use crate::bits::{BitRows, words_for};
 use crate::{Error, Result};
@@ -6,16 +6,16 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// An array of an estimator's state.
+/// An array in the state of an estimator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Array {
     /// Packed bits or counts.
     Words(Vec<u64>),
-    /// Numbers.
+    /// Floating-point numbers.
     Numbers(Vec<f64>),
 }
 
-/// The running state of an estimator: a serialisable structure of facts, and arrays by name.
+/// The running state of an estimator: a serialisable structure of facts, and named arrays.
 ///
 /// ```
 /// use mclv::gradient::State;
@@ -35,39 +35,39 @@ pub struct State {
 }
 
 impl State {
-    /// A state with these facts and no arrays.
+    /// Creates a state with these facts and no arrays.
     ///
     /// # Panics
-    /// If the facts cannot be written as JSON: maps with keys that are no text.
+    /// If the facts cannot be written as JSON, for example maps whose keys are not text.
     pub fn new(facts: &impl Serialize) -> Self {
         let facts = serde_json::to_value(facts).expect("facts are plain JSON");
         Self { facts, arrays: BTreeMap::new() }
     }
 
-    /// Adds an array of packed bits or counts, or replaces the one of that name.
+    /// Adds an array of packed bits or counts, or replaces the array of that name.
     pub fn with_words(mut self, name: &str, words: Vec<u64>) -> Self {
         self.arrays.insert(name.into(), Array::Words(words));
         self
     }
 
-    /// Adds an array of numbers, or replaces the one of that name.
+    /// Adds an array of numbers, or replaces the array of that name.
     pub fn with_numbers(mut self, name: &str, numbers: Vec<f64>) -> Self {
         self.arrays.insert(name.into(), Array::Numbers(numbers));
         self
     }
 
-    /// The facts.
+    /// Returns the facts.
     ///
     /// # Errors
-    /// If they are not facts of this kind.
+    /// If the facts are not of type `T`.
     pub fn facts<T: DeserializeOwned>(&self) -> Result<T> {
         T::deserialize(&self.facts).map_err(|_| Error::MissingState { what: "the facts of the estimator" })
     }
 
-    /// An array of words.
+    /// Returns an array of words.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no array of words of that name.
     pub fn words(&self, name: &'static str) -> Result<&[u64]> {
         match self.arrays.get(name) {
             Some(Array::Words(words)) => Ok(words),
@@ -75,10 +75,10 @@ impl State {
         }
     }
 
-    /// An array of numbers.
+    /// Returns an array of numbers.
     ///
     /// # Errors
-    /// If there is none of that name.
+    /// If there is no array of numbers of that name.
     pub fn numbers(&self, name: &'static str) -> Result<&[f64]> {
         match self.arrays.get(name) {
             Some(Array::Numbers(numbers)) => Ok(numbers),
@@ -86,10 +86,10 @@ impl State {
         }
     }
 
-    /// An array of words as packed states of `n_bits` units.
+    /// Returns an array of words as packed states of `n_bits` units.
     ///
     /// # Errors
-    /// If there is none of that name, or its words do not make whole rows.
+    /// If there is no array of words of that name, or if its words do not make whole rows.
     pub fn bit_rows(&self, name: &'static str, n_bits: usize) -> Result<BitRows> {
         let words = self.words(name)?;
         if !words.len().is_multiple_of(words_for(n_bits)) {

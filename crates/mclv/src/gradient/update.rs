@@ -1,4 +1,5 @@
-//! One update: its minibatch, its random numbers, and the positive phase, which is made beside the estimator's work.
+//! One update: its minibatch, its random numbers, and the positive phase, which is computed beside
+//! the estimator's work.
 
 use super::pairs::{PairBlock, Visible};
 use crate::bits::words_for;
@@ -13,19 +14,19 @@ use mclv_kernels::layer::{Scratch, States, means, sample};
 use mclv_kernels::tiles::Tiles;
 use std::cell::OnceCell;
 
-/// Where in a run an update stands; all its random numbers follow from it.
+/// The place of an update in a run. It determines all random numbers of the update.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Step {
     pub(crate) seed: u64,
     pub(crate) epoch: u32,
-    /// Minibatch within the epoch.
+    /// The number of the minibatch within the epoch.
     pub(crate) update: u32,
-    /// Minibatch within the run.
+    /// The number of the minibatch within the run.
     pub(crate) number: u64,
 }
 
 impl Step {
-    /// The random numbers of chain `chain` in this update, which makes `k` Gibbs steps.
+    /// Returns the random numbers of chain `chain` in this update, which makes `k` Gibbs steps.
     pub(super) fn chain_clock(self, k: usize, chain: usize) -> Clock {
         let index = u64::from(self.epoch) << 24 | chain as u64;
         Clock::new(stream(self.seed, Purpose::Chain, index), self.update * 2 * k as u32)
@@ -37,17 +38,19 @@ impl Step {
 pub(crate) struct Minibatch<'a> {
     pub(crate) rbm: &'a Rbm,
     pub(crate) data: &'a Rows,
-    /// The rows of the data in the minibatch.
+    /// The row numbers of the minibatch.
     pub(crate) rows: &'a [usize],
-    /// A weight for each row of the data; none: all are 1.
+    /// A weight for each row of the data. With `None`, all weights are 1.
     pub(crate) weights: Option<&'a [f32]>,
     pub(crate) step: Step,
 }
 
-/// What an estimator has for one update: the model, the minibatch, random numbers, and help with sharing work.
+/// The input of an [`Estimator`](super::Estimator) for one update: the model, the minibatch, random
+/// numbers, and the sharing of work.
 ///
-/// The positive phase (rows of the minibatch with `E[h|v]`) belongs to the trainer. It is made block by block beside the
-/// work that an estimator shares out, so that no thread waits for the other phase.
+/// The positive phase (rows of the minibatch with `E[h|v]`) belongs to the trainer. It is computed
+/// block by block beside the work that an estimator shares out, so that no thread waits for the
+/// other phase.
 pub struct Update<'a> {
     minibatch: Minibatch<'a>,
     progress: &'a dyn Progress,
@@ -59,33 +62,34 @@ impl<'a> Update<'a> {
         Self { minibatch, progress, positive: OnceCell::new() }
     }
 
-    /// The model as it is before the update.
+    /// Returns the model as it is before the update.
     pub fn rbm(&self) -> &'a Rbm {
         self.minibatch.rbm
     }
 
-    /// All training rows.
+    /// Returns all training rows.
     pub fn data(&self) -> &'a Rows {
         self.minibatch.data
     }
 
-    /// Which of them are in the minibatch.
+    /// Returns the numbers of the training rows that are in the minibatch.
     pub fn rows(&self) -> &'a [usize] {
         self.minibatch.rows
     }
 
-    /// How many updates the run has made before this one.
+    /// Returns the number of updates that the run has made before this one.
     pub fn number(&self) -> u64 {
         self.minibatch.step.number
     }
 
-    /// Random numbers that no other update and no other `index`, below 2²⁴, has.
+    /// Returns random numbers that no other update and no other `index` has. `index` must be below
+    /// 2²⁴.
     pub fn stream(&self, index: u32) -> Stream {
         let id = (self.number() & 0xffff_ffff) << 24 | u64::from(index & 0xff_ffff);
         stream(self.minibatch.step.seed, Purpose::Estimator, id)
     }
 
-    /// Whether training is to stop.
+    /// Returns true if training should stop.
     pub fn is_cancelled(&self) -> bool {
         self.progress.cancelled()
     }
@@ -94,8 +98,9 @@ impl<'a> Update<'a> {
         self.minibatch.step
     }
 
-    /// Change a state for each block of chains: `work(b, state, scratch)` is done for block `b` beside the positive phase of
-    /// block `b` of the minibatch. Threads and ranks share the blocks. Returns what the work gives, in order of blocks.
+    /// Changes a state for each block of chains: `work(b, state, scratch)` runs for block `b`
+    /// beside the positive phase of block `b` of the minibatch. Threads and ranks share the blocks.
+    /// Returns the results of the work, in order of blocks.
     pub(super) fn work<S: Exchange + Send, R: Parcel + Send>(
         &self,
         states: &mut [S],
@@ -117,8 +122,8 @@ impl<'a> Update<'a> {
         negative.into_iter().flatten().collect()
     }
 
-    /// As [`work`](Self::work), where the blocks are those of the minibatch: `work` is handed `h ~ p(h|v)` of its rows and puts
-    /// their weights on what it makes by [`Minibatch::pairs`].
+    /// Does the work of [`work`](Self::work) for the blocks of the minibatch. `work` receives
+    /// `h ~ p(h|v)` of its rows, and applies the weights of the rows by [`Minibatch::pairs`].
     pub(super) fn work_from_rows(
         &self,
         work: impl Fn(&Minibatch<'_>, usize, Vec<u64>, &mut Scratch) -> PairBlock + Sync + Send,
@@ -134,7 +139,8 @@ impl<'a> Update<'a> {
         negative
     }
 
-    /// The positive phase: what was made beside the estimator's work, or all of it now.
+    /// Returns the positive phase: the part made beside the estimator's work, or all of it,
+    /// computed now.
     pub(crate) fn into_positive(self) -> Vec<PairBlock> {
         let minibatch = &self.minibatch;
         self.positive.into_inner().unwrap_or_else(|| {
@@ -144,17 +150,17 @@ impl<'a> Update<'a> {
 }
 
 impl Minibatch<'_> {
-    /// Number of blocks of rows.
+    /// The number of blocks of rows.
     fn n_blocks(&self) -> usize {
         self.rows.len().div_ceil(BLOCK)
     }
 
-    /// The rows of block `b`.
+    /// Returns the row numbers of block `b`.
     pub(super) fn block_rows(&self, b: usize) -> &[usize] {
         &self.rows[b * BLOCK..self.rows.len().min((b + 1) * BLOCK)]
     }
 
-    /// Pairs with the weights of the rows of block `b`.
+    /// Makes pairs with the weights of the rows of block `b`.
     pub(super) fn pairs(&self, b: usize, v: States<'_>, h: Tiles) -> PairBlock {
         let n_visible = self.rbm.n_visible();
         match self.weights {
@@ -166,7 +172,7 @@ impl Minibatch<'_> {
         }
     }
 
-    /// The positive phase of block `b`: rows of the data with `E[h|v]`.
+    /// Computes the positive phase of block `b`: rows of the data with `E[h|v]`.
     fn positive(&self, b: usize, scratch: &mut Scratch) -> PairBlock {
         let v = self.visible(b);
         let mut h = Tiles::zeros(self.block_rows(b).len(), self.rbm.n_hidden());
@@ -174,7 +180,7 @@ impl Minibatch<'_> {
         self.pairs(b, v.states(), h)
     }
 
-    /// [`positive`](Self::positive), and hidden states drawn from `p(h|v)`.
+    /// Computes [`positive`](Self::positive), and draws hidden states from `p(h|v)`.
     fn positive_and_hidden(&self, b: usize, scratch: &mut Scratch) -> (PairBlock, Vec<u64>) {
         let (v, n_rows) = (self.visible(b), self.block_rows(b).len());
         let mut h = Tiles::zeros(n_rows, self.rbm.n_hidden());

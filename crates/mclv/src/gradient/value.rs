@@ -1,4 +1,5 @@
-//! The gradient as a value: differences of moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs, centred at the end.
+//! The gradient as a value: differences of moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs,
+//! centred at the end.
 
 use super::pairs::{PairBlock, in_blocks, total_weight};
 use crate::data::{RealRows, Rows};
@@ -10,14 +11,17 @@ use mclv_kernels::tiles::{Segment, TILE_UNITS, Tiles};
 use mclv_kernels::update::{add_scaled, centre, dot};
 use rayon::prelude::*;
 
-/// Below this many weights, threads cost more than they save.
+/// The smallest number of weights for which threads save more time than they cost.
 const MIN_PARALLEL: usize = 8192;
 
-/// With fewer pairs than this, ranks take longer to exchange sums than to make all of them themselves. Work and exchange
-/// both grow with the number of weights, so that number does not matter.
+/// With fewer pairs than this, ranks take longer to exchange sums than to compute all of them
+/// themselves. Both work and exchange grow with the number of weights, so that number does not
+/// matter.
 const MIN_SHARED: usize = 2048;
 
-/// A gradient of the log-likelihood with respect to `W`, `b` and `a`, or a part of one: weighted sums of `v hᵀ`, `v` and `h`.
+/// A gradient of the log-likelihood with respect to `W`, `b` and `a`, or a part of one.
+///
+/// It holds weighted sums of `v hᵀ`, `v` and `h`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Gradient {
     pub(crate) w: Tiles,
@@ -25,7 +29,7 @@ pub struct Gradient {
     pub(crate) a: Vec<f32>,
     /// Pairs whose outer products are not yet in `w`, with their factor.
     waiting: Vec<(PairBlock, f32)>,
-    /// Whether `w` is to be taken for zero.
+    /// If true, `w` counts as zero, whatever it holds.
     cleared: bool,
 }
 
@@ -42,19 +46,19 @@ impl Gradient {
         self.waiting.clear();
     }
 
-    /// Subtract the averages of `v hᵀ`, `v` and `h` over rows: what a negative phase does with states of the model. `h` may be
-    /// states or their means `E[h|v]`.
+    /// Subtracts the averages of `v hᵀ`, `v` and `h` over rows. A negative phase does this with
+    /// states of the model. `h` may hold states or their means `E[h|v]`.
     ///
     /// # Panics
-    /// If there is not a row of `h` for each row of `v`, or none.
+    /// If `v` and `h` do not have the same number of rows, or have none.
     pub fn subtract_mean(&mut self, v: &Rows, h: &RealRows) {
         self.subtract_weighted_mean(v, h, None);
     }
 
-    /// [`subtract_mean`](Self::subtract_mean), where each row counts by its weight.
+    /// Subtracts averages like [`subtract_mean`](Self::subtract_mean), with a weight for each row.
     ///
     /// # Panics
-    /// If there is not a row of `h` and a weight for each row of `v`, or no positive weight.
+    /// If `v`, `h` and `weights` do not have the same number of rows, or if no weight is positive.
     pub fn subtract_weighted_mean(&mut self, v: &Rows, h: &RealRows, weights: Option<&[f32]>) {
         let pairs = in_blocks(v, h, weights);
         let total = total_weight(&pairs);
@@ -62,7 +66,8 @@ impl Gradient {
         self.add(pairs, (-1.0 / total) as f32);
     }
 
-    /// Add `scale` times the sums over all pairs: to `b` and `a` at once, to `w` when they are finished.
+    /// Adds `scale` times the sums over all pairs: to `b` and `a` at once, to `w` when the gradient
+    /// is finished.
     pub(crate) fn add(&mut self, blocks: impl IntoIterator<Item = PairBlock>, scale: f32) {
         let isa = Isa::best();
         for block in blocks {
@@ -72,7 +77,7 @@ impl Gradient {
         }
     }
 
-    /// Take off expectations of visible units, hidden units and their products.
+    /// Subtracts expectations of visible units, hidden units and their products.
     pub(crate) fn subtract(&mut self, v: &[f64], h: &[f64], vh: impl Fn(usize, usize) -> f64) {
         self.flush();
         let mut w = self.w.to_rows();
@@ -84,12 +89,13 @@ impl Gradient {
         self.a.iter_mut().zip(h).for_each(|(a, h)| *a -= *h as f32);
     }
 
-    /// Bring `w` up to date.
+    /// Brings `w` up to date.
     pub(crate) fn flush(&mut self) {
         self.finish(None);
     }
 
-    /// Bring `w` up to date and, given offsets, centre the gradient (Melchior, Fischer and Wiskott 2016):
+    /// Brings `w` up to date and, given offsets, centres the gradient (Melchior, Fischer and
+    /// Wiskott 2016):
     ///
     /// ```text
     /// ∇W ← ∇W − μ ∇aᵀ − ∇b λᵀ       ∇b ← ∇b − ∇W λ       ∇a ← ∇a − ∇Wᵀ μ
@@ -99,13 +105,15 @@ impl Gradient {
         self.finish_beside(offsets, nothing, |_, _, ()| ());
     }
 
-    /// Pieces that [`finish_beside`](Self::finish_beside) works in, of 64 visible units each.
+    /// The number of pieces that [`finish_beside`](Self::finish_beside) works in, of 64 visible
+    /// units each.
     pub(crate) fn n_pieces(&self) -> usize {
         self.b.len().div_ceil(TILE_UNITS)
     }
 
-    /// [`finish`](Self::finish); `apply` is handed each finished piece of `w` and `b` while it is in cache, with the value that
-    /// goes beside it. `a` is finished when all pieces are.
+    /// Finishes the gradient like [`finish`](Self::finish). `apply` receives each finished piece of
+    /// `w` and `b` while it is in cache, with the value of `beside` that belongs to the piece. `a`
+    /// is finished when all pieces are.
     pub(crate) fn finish_beside<P: Send>(
         &mut self,
         offsets: Option<&Offsets>,
@@ -131,7 +139,7 @@ impl Gradient {
             correction
         };
         let corrections: Vec<Option<Vec<f32>>> = if team::size() > 1 && sums.n_pairs() >= MIN_SHARED {
-            // Ranks share the sums; all of them make the step.
+            // Ranks share the sums. All of them make the step.
             let corrections =
                 team::change_blocks(&mut pieces, |_, piece| sums.finish(piece, &mut Scratch::of_thread()));
             let steps = pieces.par_iter_mut().zip(beside);
@@ -154,7 +162,7 @@ impl Gradient {
         (square(self.w.as_slice()) + square(&self.b) + square(&self.a)).sqrt()
     }
 
-    /// Multiply all components.
+    /// Multiplies all components by `factor`.
     pub(crate) fn scale(&mut self, factor: f32) {
         for x in self.w.as_mut_slice().iter_mut().chain(&mut self.b).chain(&mut self.a) {
             *x *= factor;
@@ -183,11 +191,11 @@ impl team::Exchange for Piece<'_, '_> {
     }
 }
 
-/// What is to be added to every piece.
+/// The sums to add to every piece.
 struct Sums {
     /// Pairs whose outer products are not yet in `w`, with their factor.
     waiting: Vec<(PairBlock, f32)>,
-    /// Whether `w` is to be taken for zero.
+    /// If true, `w` counts as zero, whatever it holds.
     cleared: bool,
     centring: Option<Centring>,
 }
@@ -197,7 +205,7 @@ impl Sums {
         self.waiting.iter().map(|(block, _)| block.h.n_rows()).sum()
     }
 
-    /// Add the outer products, and centre; returns what centring takes off `a`.
+    /// Adds the outer products, and centres. Returns the amounts that centring subtracts from `a`.
     fn finish(&self, piece: &mut Piece<'_, '_>, scratch: &mut Scratch) -> Option<Vec<f32>> {
         if self.cleared {
             piece.w.iter_mut().for_each(Segment::clear);
@@ -209,7 +217,7 @@ impl Sums {
     }
 }
 
-/// What centring a piece of a gradient needs, rows padded to whole registers.
+/// The values that centring a piece of a gradient needs, with rows padded to whole registers.
 struct Centring {
     mu: Vec<f32>,
     lambda: Vec<f32>,
@@ -225,7 +233,8 @@ impl Centring {
         Self { mu: narrow(&offsets.visible), lambda, a }
     }
 
-    /// Centre some rows of `w` and their part of `b`; what they take off `a`.
+    /// Centres some rows of `w` and their part of `b`. Returns the amounts that they subtract from
+    /// `a`.
     fn piece(&self, w: &mut [Segment<'_>], b: &mut [f32]) -> Vec<f32> {
         let mut of_a = vec![0.0; self.a.len()];
         let mut of_b = [0.0; TILE_UNITS];

@@ -1,11 +1,13 @@
-//! Move between the plain and the centred parameters of a model.
+//! Convert between the plain and the centred parameters of a model.
 //!
-//! The centred energy subtracts offsets `μ` and `λ` from the states (Melchior, Fischer and Wiskott 2016):
+//! The centred energy subtracts offsets `μ` and `λ` from the states (Melchior, Fischer and Wiskott
+//! 2016):
 //!
 //! ```text
 //! E'(v,h) = −(v−μ)ᵀW(h−λ) − βᵀ(v−μ) − αᵀ(h−λ)
 //! ```
-//! It is the same family of models, `b = β − Wλ` and `a = α − Wᵀμ`, with a better conditioned gradient.
+//! It is the same family of models, `b = β − Wλ` and `a = α − Wᵀμ`, with a better conditioned
+//! gradient.
 
 use super::Rbm;
 use crate::{Error, Result};
@@ -13,14 +15,14 @@ use crate::{Error, Result};
 /// The offsets of a centred model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Offsets {
-    /// `μ`, one for each visible unit.
+    /// The offsets `μ`, one for each visible unit.
     pub visible: Vec<f64>,
-    /// `λ`, one for each hidden unit.
+    /// The offsets `λ`, one for each hidden unit.
     pub hidden: Vec<f64>,
 }
 
 impl Offsets {
-    /// The centred biases `(β, α)` of a model under these offsets.
+    /// Returns the centred biases `(β, α)` of a model under these offsets.
     ///
     /// # Errors
     /// If there is not one offset for each unit.
@@ -28,7 +30,8 @@ impl Offsets {
         self.shifted(rbm, 1.0)
     }
 
-    /// The plain model whose weights are `rbm`'s and whose *centred* biases are `rbm`'s biases.
+    /// Returns the plain model whose weights are `rbm`'s and whose *centred* biases are `rbm`'s
+    /// biases.
     ///
     /// ```
     /// use mclv::{Offsets, Rbm};
@@ -47,7 +50,7 @@ impl Offsets {
         Rbm::new(rbm.n_visible(), rbm.n_hidden(), &rbm.weights(), &narrow(b), &narrow(a))
     }
 
-    /// `(b + sign·Wλ, a + sign·Wᵀμ)`.
+    /// Returns `(b + sign·Wλ, a + sign·Wᵀμ)`.
     fn shifted(&self, rbm: &Rbm, sign: f64) -> Result<(Vec<f64>, Vec<f64>)> {
         for (what, expected, got) in [
             ("visible offsets", rbm.n_visible(), self.visible.len()),

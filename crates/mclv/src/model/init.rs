@@ -6,23 +6,25 @@ use crate::rng::{Purpose, stream};
 use crate::words::words;
 use crate::{Error, Result};
 
-/// More would need 16 GiB for a single copy.
+/// The largest number of weights. More would need 16 GiB for a single copy.
 const MAX_WEIGHTS: u64 = 1 << 32;
 
-/// How a model begins.
+/// How the initial parameters of a model are chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Init {
-    /// From the data: the visible bias alone reproduces the mean of each unit; weights are normal and just strong
-    /// enough to give hidden inputs a standard deviation of 0.1; the hidden bias centres them on 0.
+    /// From the data. The visible bias alone reproduces the mean of each unit. Weights are normal,
+    /// and just strong enough to give hidden inputs a standard deviation of 0.1. The hidden bias
+    /// centres these inputs on 0.
     #[default]
     Data,
-    /// As in the paper's code: `W ~ U(±0.1/√(n_visible + n_hidden))`, `a = 0`, `b_i = ln((p_i + 0.01)/(1 − p_i))`.
-    /// Where `p_i > 0.99` the divisor is held at 0.01, which the paper's data never needs.
+    /// As in the paper's code: `W ~ U(±0.1/√(n_visible + n_hidden))`, `a = 0`,
+    /// `b_i = ln((p_i + 0.01)/(1 − p_i))`. If `p_i > 0.99`, the divisor is held at 0.01; the
+    /// paper's data never need this.
     Paper,
 }
 
 impl Init {
-    /// An initial model for `data`.
+    /// Creates an initial model for `data`.
     ///
     /// The same seed gives the same weights whatever the data, up to their scale.
     ///
@@ -35,12 +37,13 @@ impl Init {
     /// ```
     ///
     /// # Errors
-    /// If there are no rows, or `n_hidden` is 0 or absurdly large.
+    /// If there are no rows, if `n_hidden` is 0, or if the model would be too large.
     pub fn model(self, data: &Rows, n_hidden: usize, seed: u64) -> Result<Rbm> {
         self.weighted_model(data, None, n_hidden, seed)
     }
 
-    /// The same where each row counts by its weight; only the ratios of weights matter.
+    /// Creates an initial model like [`model`](Self::model), with a weight for each row. Only the
+    /// ratios of weights matter.
     pub(crate) fn weighted_model(
         self,
         data: &Rows,
@@ -65,7 +68,7 @@ impl Init {
         let (means, n_rows) = match weights {
             None => (data.column_means(), data.n_rows() as f64),
             Some(weights) => {
-                // As many rows as would tell the means equally well (Kish).
+                // The number of unweighted rows that would determine the means equally well (Kish).
                 let sum = |power: i32| weights.iter().map(|&w| f64::from(w).powi(power)).sum::<f64>();
                 (data.weighted_column_means(weights), sum(1).powi(2) / sum(2))
             }

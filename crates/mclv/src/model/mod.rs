@@ -1,4 +1,5 @@
-//! The machine itself: parameters, energies, conditionals, and what can be said of data without `Z`.
+//! The model itself: parameters, energies, conditionals, and quantities of data that do not need
+//! `Z`.
 
 mod centring;
 mod init;

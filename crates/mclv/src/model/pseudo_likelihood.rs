@@ -1,4 +1,4 @@
-//! Compute the pseudo-likelihood exactly: how well each unit follows from all the others.
+//! Compute the pseudo-likelihood exactly: how well each unit is predicted by all the others.
 
 use super::Rbm;
 use crate::Result;
@@ -8,13 +8,15 @@ use mclv_kernels::Isa;
 use mclv_kernels::math::softplus_sum;
 
 impl Rbm {
-    /// `Σ_i log p(v_i | v_{−i})` of each row.
+    /// Returns the pseudo-log-likelihood `Σ_i log p(v_i | v_{−i})` of each row.
     ///
-    /// Deterministic, and over all units: not the estimate from one flipped unit that other packages print. For a
-    /// grey value `v_i` the term is `v_i log p(1|…) + (1 − v_i) log p(0|…)`. It needs no `Z`, is comparable between
+    /// The value is deterministic and covers all units, unlike the estimate from one flipped unit
+    /// that other packages print. For a grey value `v_i` the term is
+    /// `v_i log p(1|…) + (1 − v_i) log p(0|…)`. The value needs no `Z`, is comparable between
     /// models on the same data, and is *not* the likelihood.
     ///
-    /// Cost: `n_visible · n_hidden` softplus per row (twice that for grey values), in `f64`.
+    /// # Cost
+    /// `n_visible · n_hidden` softplus per row (twice that for grey values), in `f64`.
     ///
     /// ```
     /// use mclv::{Rbm, data::Rows, bits::BitRows};

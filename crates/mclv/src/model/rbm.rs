@@ -1,4 +1,4 @@
-//! Hold the parameters of a Bernoulli–Bernoulli RBM and compute what follows from them directly.
+//! Hold the parameters of a Bernoulli–Bernoulli RBM and compute its energies and conditionals.
 
 use crate::bits::{self, BitRows};
 use crate::data::{RealRows, Rows};
@@ -43,10 +43,11 @@ pub struct Rbm {
 }
 
 impl Rbm {
-    /// An RBM with weights `w` (n_visible × n_hidden, row-major), visible biases `b` and hidden biases `a`.
+    /// Creates an RBM with weights `w` (n_visible × n_hidden, row-major), visible biases `b` and
+    /// hidden biases `a`.
     ///
     /// # Errors
-    /// If a layer is empty, the sizes do not fit, or a parameter is not finite.
+    /// If a layer is empty, if the sizes do not fit, or if a parameter is not finite.
     pub fn new(n_visible: usize, n_hidden: usize, w: &[f32], b: &[f32], a: &[f32]) -> Result<Self> {
         for (what, n) in [("the visible layer", n_visible), ("the hidden layer", n_hidden)] {
             if n == 0 {
@@ -77,35 +78,35 @@ impl Rbm {
         Ok(Self { visible_bias: b.to_vec(), hidden_bias: a.to_vec(), up: Affine::new(up, a), down })
     }
 
-    /// Visible units.
+    /// The number of visible units.
     pub fn n_visible(&self) -> usize {
         self.visible_bias.len()
     }
 
-    /// Hidden units.
+    /// The number of hidden units.
     pub fn n_hidden(&self) -> usize {
         self.hidden_bias.len()
     }
 
-    /// `W`, n_visible × n_hidden, row-major.
+    /// Returns the weights `W`, n_visible × n_hidden, row-major.
     pub fn weights(&self) -> Vec<f32> {
         self.up.weights().to_rows()
     }
 
-    /// `b`.
+    /// Returns the visible biases `b`.
     pub fn visible_bias(&self) -> &[f32] {
         &self.visible_bias
     }
 
-    /// `a`.
+    /// Returns the hidden biases `a`.
     pub fn hidden_bias(&self) -> &[f32] {
         &self.hidden_bias
     }
 
-    /// The same machine with its layers swapped: `v` is called hidden and `h` visible.
+    /// Returns the same machine with its layers swapped: `v` is called hidden and `h` visible.
     ///
-    /// What is written for one layer serves the other: `free_energy` of the mirror is the free energy of hidden
-    /// states.
+    /// Code written for one layer then serves the other. For example, `free_energy` of the mirror
+    /// is the free energy of hidden states.
     pub fn mirror(&self) -> Self {
         Self {
             visible_bias: self.hidden_bias.clone(),
@@ -115,10 +116,10 @@ impl Rbm {
         }
     }
 
-    /// `E(v,h)` of each pair of rows.
+    /// Returns `E(v,h)` of each pair of rows.
     ///
     /// # Errors
-    /// If widths do not fit the model, or there are not as many `v` as `h`.
+    /// If widths do not fit the model, or if `v` and `h` differ in the number of rows.
     pub fn energy(&self, v: &BitRows, h: &BitRows) -> Result<Vec<f64>> {
         self.check_width(v.n_bits())?;
         check("hidden units", self.n_hidden(), h.n_bits())?;
@@ -136,7 +137,8 @@ impl Rbm {
             .collect())
     }
 
-    /// `F(v) = −log Σ_h e^{−E(v,h)}` of each row; grey rows are taken as they are.
+    /// Returns the free energy `F(v) = −log Σ_h e^{−E(v,h)}` of each row. Grey values are used as
+    /// they are.
     ///
     /// # Errors
     /// If the rows do not have `n_visible` columns.
@@ -151,7 +153,8 @@ impl Rbm {
         Ok(out)
     }
 
-    /// `F(h) = −log Σ_v e^{−E(v,h)}` of each row: the hidden twin of [`free_energy`](Self::free_energy).
+    /// Returns `F(h) = −log Σ_v e^{−E(v,h)}` of each row: the hidden counterpart of
+    /// [`free_energy`](Self::free_energy).
     ///
     /// # Errors
     /// If the rows do not have `n_hidden` columns.
@@ -160,7 +163,7 @@ impl Rbm {
         self.mirror().free_energy(h)
     }
 
-    /// Inputs `a + Wᵀv` of the hidden units.
+    /// Returns the inputs `a + Wᵀv` of the hidden units.
     ///
     /// # Errors
     /// If the rows do not have `n_visible` columns.
@@ -169,7 +172,7 @@ impl Rbm {
         Ok(float_rows(&self.up, v, layer::inputs))
     }
 
-    /// Inputs `b + Wh` of the visible units.
+    /// Returns the inputs `b + Wh` of the visible units.
     ///
     /// # Errors
     /// If the rows do not have `n_hidden` columns.
@@ -178,7 +181,7 @@ impl Rbm {
         Ok(float_rows(&self.down, h, layer::inputs))
     }
 
-    /// `E[h|v]` of each row.
+    /// Returns the means `E[h|v]` of each row.
     ///
     /// # Errors
     /// If the rows do not have `n_visible` columns.
@@ -187,7 +190,7 @@ impl Rbm {
         Ok(float_rows(&self.up, v, layer::means))
     }
 
-    /// `E[v|h]` of each row.
+    /// Returns the means `E[v|h]` of each row.
     ///
     /// # Errors
     /// If the rows do not have `n_hidden` columns.
@@ -196,7 +199,7 @@ impl Rbm {
         Ok(float_rows(&self.down, h, layer::means))
     }
 
-    /// `h ~ p(h|v)` of each row `r`, with the random numbers `draws(r)`.
+    /// Draws `h ~ p(h|v)` for each row `r`, with the random numbers `draws(r)`.
     ///
     /// ```
     /// use mclv::{Rbm, data::Rows, bits::BitRows, rng::{Purpose, stream}};
@@ -214,7 +217,7 @@ impl Rbm {
         Ok(sample_rows(&self.up, v, draws))
     }
 
-    /// `v ~ p(v|h)` of each row `r`, with the random numbers `draws(r)`.
+    /// Draws `v ~ p(v|h)` for each row `r`, with the random numbers `draws(r)`.
     ///
     /// # Errors
     /// If the rows do not have `n_hidden` columns.
@@ -223,9 +226,9 @@ impl Rbm {
         Ok(sample_rows(&self.down, h, draws))
     }
 
-    /// Mean over rows and units of `(v − E[v | E[h|v]])²`: how well the hidden means remember a row.
+    /// Returns the reconstruction error: the mean over rows and units of `(v − E[v | E[h|v]])²`.
     ///
-    /// It is no measure of likelihood: it can fall while the likelihood falls.
+    /// It does not measure the likelihood: it can fall while the likelihood falls.
     ///
     /// # Errors
     /// If the rows do not have `n_visible` columns.
@@ -250,8 +253,9 @@ impl Rbm {
         &self.down
     }
 
-    /// The parameters, to be changed: weights and visible biases in pieces of 64 visible units each, and the hidden biases.
-    /// [`biases_changed`](Self::biases_changed) must follow.
+    /// Returns the parameters for changes: weights and visible biases in pieces of 64 visible units
+    /// each, and the hidden biases. The caller must call [`biases_changed`](Self::biases_changed)
+    /// afterwards.
     pub(crate) fn parts_mut(&mut self) -> (Vec<Piece<'_>>, &mut [f32]) {
         let n_tiles = self.n_hidden().div_ceil(TILE_UNITS);
         let mut weights = self.up.weights_mut().row_blocks_mut(TILE_UNITS).into_iter();
@@ -263,16 +267,17 @@ impl Rbm {
         (pieces, &mut self.hidden_bias)
     }
 
-    /// Take over biases that were changed through [`parts_mut`](Self::parts_mut).
+    /// Applies biases that were changed through [`parts_mut`](Self::parts_mut).
     pub(crate) fn biases_changed(&mut self) {
         self.up.set_bias(&self.hidden_bias);
         self.down.set_bias(&self.visible_bias);
     }
 
-    /// `log p*(h)` in single precision: good for ratios and for starts, not for likelihoods.
+    /// Returns `log p*(h)` in single precision: accurate enough for ratios and for starts, not for
+    /// likelihoods.
     pub(crate) fn quick_log_weights_h(&self, h: &BitRows) -> Vec<f64> {
         let mut out = vec![0.0; h.n_rows()];
-        // Large blocks: each makes tables first.
+        // Blocks are large, because each builds tables first.
         const BLOCK: usize = 1024;
         fill_blocks(&mut out, BLOCK, |scratch, block, out| {
             let states = States::Bits(h.rows(block * BLOCK, out.len()));
@@ -281,7 +286,8 @@ impl Rbm {
         out
     }
 
-    /// [`quick_log_weights_h`](Self::quick_log_weights_h) of packed states on the calling thread, into `out`.
+    /// Computes [`quick_log_weights_h`](Self::quick_log_weights_h) of packed states on the calling
+    /// thread, into `out`.
     pub(crate) fn quick_log_weights_block(&self, h: &[u64], scratch: &mut Scratch, out: &mut Vec<f64>) {
         out.clear();
         out.resize(h.len() / bits::words_for(self.n_hidden()), 0.0);
@@ -296,15 +302,15 @@ impl Rbm {
 
 /// The parameters of 64 visible units.
 pub(crate) struct Piece<'a> {
-    /// Their weights; call [`transpose`](Self::transpose) when they have changed.
+    /// The weights of these units. Call [`transpose`](Self::transpose) after changing them.
     pub(crate) w: Vec<Segment<'a>>,
     transposed: Segment<'a>,
-    /// Their biases.
+    /// The biases of these units.
     pub(crate) b: &'a mut [f32],
 }
 
 impl Piece<'_> {
-    /// Bring the transposed weights up to date.
+    /// Brings the transposed weights up to date.
     pub(crate) fn transpose(&mut self) {
         transpose(Isa::best(), &self.w, &mut self.transposed);
     }
@@ -344,7 +350,7 @@ fn sample_rows(affine: &Affine, rows: &Rows, draws: impl Fn(usize) -> Draws + Sy
     bits
 }
 
-/// Fill blocks of a fixed size, each by one thread of one rank.
+/// Fills blocks of a fixed size, each by one thread of one rank.
 fn fill_blocks<T: team::Parcel + Copy + Send>(
     out: &mut [T],
     block: usize,
@@ -418,9 +424,10 @@ pub(crate) mod tests {
         }
     }
 
-    /// Draw v exactly from p by enumeration, make one block-Gibbs step, and compare the histogram with p again:
-    /// a correct step leaves p as it is, however slowly it mixes. TV must stay within four times its Monte Carlo
-    /// floor (false alarm far below 1e-6); a step with the hidden bias dropped must not.
+    /// Draw v exactly from p by enumeration, make one block-Gibbs step, and compare the histogram
+    /// with p again: a correct step leaves p as it is, however slowly it mixes. TV must stay within
+    /// four times its Monte Carlo floor (false alarm far below 1e-6); a step with the hidden bias
+    /// dropped must not.
     #[test]
     fn a_gibbs_step_leaves_the_model_distribution_alone_and_a_broken_one_does_not() {
         let (n_visible, n) = (5, 200_000);

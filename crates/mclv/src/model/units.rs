@@ -5,36 +5,39 @@ use crate::Result;
 use crate::data::Rows;
 use serde::{Deserialize, Serialize};
 
-/// Below this probability on every row a unit is dead; above one minus it, saturated.
+/// A unit is dead if its probability is below this on every row, and saturated if it is above one
+/// minus this.
 const NEVER: f32 = 0.01;
 
-/// A unit whose probability of being on varies less than this over the rows (standard deviation) may be idle.
+/// A unit may be idle if its probability of being on has a standard deviation below this over the
+/// rows.
 const STILL: f64 = 0.1;
 
-/// It is idle if its weights are small too: their norm is below this share of the upper quartile of all units' norms.
+/// Such a unit is idle if its weights are small too: if their norm is below this share of the upper
+/// quartile of all norms.
 const WEAK: f64 = 0.25;
 
-/// How many hidden units do nothing for some rows, each counted once.
+/// The number of hidden units that do nothing for some rows, by kind. Each unit is counted once.
 ///
-/// The three kinds share one cause: the probability that the unit is on is the same for every row. Such a unit changes
-/// the model by what a bias could do. A detector of something rare is none of them: it is off for nearly all rows, but
-/// on for some.
+/// The three kinds share one cause: the probability that the unit is on is the same for every row.
+/// A bias could replace such a unit. A detector of a rare feature is not counted: it is off for
+/// nearly all rows, but on for some.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnitUse {
-    /// Hidden units of the model.
+    /// The number of hidden units of the model.
     pub n_hidden: usize,
-    /// Units that are off for every row: `p(h_j = 1 | v) < 0.01`.
+    /// The number of units that are off for every row: `p(h_j = 1 | v) < 0.01`.
     pub n_dead: usize,
-    /// Units that are on for every row: `p(h_j = 1 | v) > 0.99`.
+    /// The number of units that are on for every row: `p(h_j = 1 | v) > 0.99`.
     pub n_saturated: usize,
-    /// Units whose probability hardly changes from row to row, because their weights are small beside those of other units:
-    /// its standard deviation is below 0.1, and the norm of the weights is below a quarter of the upper quartile of all
-    /// norms. Before training, when all weights are small, no unit is idle.
+    /// The number of other units whose probability hardly changes from row to row. Its standard
+    /// deviation is below 0.1, and the norm of the unit's weights is below a quarter of the upper
+    /// quartile of all norms. Before training, when all weights are small, no unit is idle.
     pub n_idle: usize,
 }
 
 impl UnitUse {
-    /// Units that do nothing, whatever the kind.
+    /// The number of units that do nothing, of all kinds.
     pub fn n_useless(&self) -> usize {
         self.n_dead + self.n_saturated + self.n_idle
     }
@@ -44,7 +47,7 @@ impl Rbm {
     /// Counts the hidden units that do nothing for `rows`. A few hundred rows are enough.
     ///
     /// # Cost
-    /// That of `E[h|v]` of the rows.
+    /// The cost of `E[h|v]` of the rows.
     ///
     /// ```
     /// use mclv::{Rbm, data::Rows};
@@ -93,8 +96,8 @@ impl Rbm {
 mod tests {
     use super::*;
 
-    /// Unit by unit: a detector of one row in 1,000, one that halves the rows, a weak one, one without weights, one that
-    /// is always on, one that is always off.
+    /// Unit by unit: a detector of one row in 1,000, one that halves the rows, a weak one, one
+    /// without weights, one that is always on, one that is always off.
     #[test]
     fn units_are_judged_by_what_they_do() {
         let w = [20.0, 6.0, 0.3, 0.0, 0.0, 0.0, 0.0, -6.0, 0.3, 0.0, 0.0, 0.0];

@@ -1,4 +1,4 @@
-//! Read and write NumPy's files: what models and data share.
+//! Read and write NumPy's files, for models and for data.
 
 mod npy;
 mod npz;

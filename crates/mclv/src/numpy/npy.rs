@@ -8,12 +8,12 @@ use npyz::{AutoSerialize, DType, NpyFile, NpyHeader, Order, WriteOptions, Writer
 use crate::source::Source;
 use crate::{Error, Result};
 
-/// NumPy itself refuses longer headers.
+/// The longest header. NumPy itself rejects longer ones.
 const MAX_HEADER: usize = 10_000;
-/// A shape and a plain element type need one bracket each.
+/// The most brackets in a header. A shape and a plain element type need one each.
 const MAX_BRACKETS: usize = 16;
 
-/// Read a whole file; with the SHA-256 of its content.
+/// Reads a whole file. Also returns the SHA-256 of its content.
 pub(crate) fn read(mut source: Source<'_>) -> Result<(Array, String)> {
     let path = &source.path().to_owned();
     let header = read_header(&mut source).map_err(|e| source.broken(e))?;
@@ -22,7 +22,7 @@ pub(crate) fn read(mut source: Source<'_>) -> Result<(Array, String)> {
     Ok((array, source.finish()?))
 }
 
-/// The bytes of a `.npy` file of numbers of any type.
+/// Returns the bytes of a `.npy` file of numbers of any type.
 pub(crate) fn to_bytes<T: AutoSerialize>(shape: &[usize], values: &[T]) -> Vec<u8> {
     let shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
     let mut bytes = Vec::new();
@@ -35,12 +35,13 @@ pub(crate) fn to_bytes<T: AutoSerialize>(shape: &[usize], values: &[T]) -> Vec<u
     bytes
 }
 
-/// How much data a header promises, if that is a number at all.
+/// Returns the number of data bytes that a header promises, if it fits a number.
 pub(super) fn n_bytes(header: &NpyHeader) -> Option<u64> {
     header.len().checked_mul(header.dtype().num_bytes()? as u64)
 }
 
-/// Read a header. `npyz` allocates, recurses and multiplies as the header says, so that is checked first.
+/// Reads a header. `npyz` allocates, recurses and multiplies as the header says, so the header is
+/// checked first.
 pub(super) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
     let mut bytes = vec![0; 10];
     reader.read_exact(&mut bytes)?;
@@ -63,8 +64,8 @@ pub(super) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
         .map_err(|e| invalid(format!("has a header that cannot be read: {e}")))
 }
 
-/// Refuse deep nesting, and sizes whose product overflows. Every number in the header is taken for a size:
-/// those that are none only make the check a little stricter.
+/// Rejects deep nesting, and sizes whose product overflows. Every number in the header counts as a
+/// size; other numbers only make the check a little stricter.
 fn check_header(text: &str) -> io::Result<()> {
     if text.matches(['(', '[', '{']).count() > MAX_BRACKETS {
         return Err(invalid("has a header that is nested too deeply for an array of numbers"));
@@ -88,7 +89,7 @@ pub(crate) struct Array {
 }
 
 impl Array {
-    /// Read the data that follow a header.
+    /// Reads the data that follow a header.
     pub(super) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
         let shape: Vec<usize> = header.shape().iter().map(|&n| n as usize).collect();
         let mut values = read_numbers(header, reader, path, |x| x as f32)?;
@@ -99,7 +100,7 @@ impl Array {
     }
 }
 
-/// Read the numbers that follow a header, in the order of the file.
+/// Reads the numbers that follow a header, in the order of the file.
 pub(crate) fn read_numbers<T>(
     header: &NpyHeader,
     reader: &mut impl Read,
@@ -110,7 +111,7 @@ pub(crate) fn read_numbers<T>(
     macro_rules! try_types {
         ($($number:ty),*) => {$(
             file = match file.try_data::<$number>() {
-                // Collecting results reserves nothing ahead, so a false length costs no memory.
+                // Collecting results reserves no memory ahead, so a false length costs none.
                 Ok(data) => return collect(data.map(|x| x.map(|x| convert(x as f64))), path),
                 Err(file) => file,
             };
@@ -140,7 +141,7 @@ fn collect<T>(numbers: impl Iterator<Item = io::Result<T>>, path: &Path) -> Resu
     })
 }
 
-/// From first index fastest to last index fastest.
+/// Reorders values from first index fastest to last index fastest.
 fn to_c_order(values: &[f32], shape: &[usize]) -> Vec<f32> {
     let mut index = vec![0; shape.len()];
     (0..values.len())

@@ -16,12 +16,12 @@ use crate::{Error, Result};
 pub(crate) struct Archive<'a> {
     path: &'a Path,
     inner: ZipArchive<BufReader<File>>,
-    /// Of the whole file.
+    /// The SHA-256 of the whole file.
     pub(crate) sha256: String,
 }
 
 impl<'a> Archive<'a> {
-    /// Open the archive of that name.
+    /// Opens the archive of that name.
     pub(crate) fn open(path: &'a Path) -> Result<Self> {
         let (file, length) = open_file(path)?;
         let mut source = Source::open(path)?;
@@ -35,7 +35,7 @@ impl<'a> Archive<'a> {
         Ok(Self { path, inner, sha256: source.finish()? })
     }
 
-    /// The names and shapes of the arrays, by name.
+    /// Returns the names and shapes of the arrays, sorted by name.
     pub(crate) fn shapes(&mut self) -> Result<Vec<(String, Vec<u64>)>> {
         let names = self.inner.file_names().filter_map(Result::ok);
         let mut names: Vec<String> =
@@ -50,13 +50,13 @@ impl<'a> Archive<'a> {
             .collect()
     }
 
-    /// Read the array `name` as it is.
+    /// Reads the array `name` as it is.
     pub(crate) fn array(&mut self, name: &str) -> Result<Array> {
         let path = self.path;
         self.read_with(name, |header, mut reader| Array::read(header, &mut reader, path))
     }
 
-    /// Hand the array `name` to `read`, which must take all of it.
+    /// Passes the array `name` to `read`, which must read all of it.
     pub(crate) fn read_with<T>(
         &mut self,
         name: &str,
@@ -65,7 +65,7 @@ impl<'a> Archive<'a> {
         let path = self.path;
         self.entry(name, |header, reader| {
             let value = read(header, reader)?;
-            // At its end a zip entry also checks its sum.
+            // At its end a zip entry also verifies its checksum.
             match reader.read(&mut [0]) {
                 Ok(0) => Ok(value),
                 Ok(_) => Err(Error::malformed(path, format!("array {name:?} goes on after its data"))),
@@ -76,7 +76,7 @@ impl<'a> Archive<'a> {
         })
     }
 
-    /// Open the array `name`: its header, and its data to be read.
+    /// Opens the array `name`: its header, and its data to be read.
     fn entry<T>(
         &mut self,
         name: &str,
@@ -87,7 +87,7 @@ impl<'a> Archive<'a> {
         let mut entry = self.inner.by_name(&file_name_from_array_name(name)).map_err(|e| damaged(&e))?;
         let length = entry.size();
         let header = npy::read_header(&mut entry).map_err(|e| damaged(&e))?;
-        // Elements of no fixed size are refused when they are read.
+        // Elements of no fixed size are rejected when they are read.
         if let Some(expected) = npy::n_bytes(&header).filter(|&n| n > length) {
             return Err(Error::Truncated { path: path.into(), expected, found: length });
         }
@@ -95,7 +95,7 @@ impl<'a> Archive<'a> {
     }
 }
 
-/// The bytes of an archive of named `.npy` files, as `numpy.savez` writes it.
+/// Returns the bytes of an archive of named `.npy` files, as `numpy.savez` writes it.
 pub(crate) fn to_bytes(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let mut zip = ZipWriter::new(Cursor::new(Vec::new()));
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);

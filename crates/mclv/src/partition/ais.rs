@@ -13,28 +13,29 @@ use crate::tour::TourEngine;
 use crate::{Error, Result};
 use std::time::Instant;
 
-/// How much work AIS does.
+/// Settings for [`ais`]: how many chains and temperatures, the base model, the seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AisSettings {
-    /// Independent chains.
+    /// The number of independent chains.
     pub n_chains: usize,
-    /// Temperatures between the base model and the model.
+    /// The number of temperatures between the base model and the model.
     pub n_betas: usize,
     /// How the temperatures are spaced.
     pub spacing: Spacing,
-    /// Visible biases of the base model, which has no weights. Those of the data are best (see
-    /// [`base_bias`](super::base_bias)). `None`: the inputs of the visible units at half-active hidden units, which lead
-    /// to all modes alike. (The model's own visible biases lead to one mode.)
+    /// Visible biases of the base model, which has no weights. The best choice is the biases of the
+    /// data (see [`base_bias`](super::base_bias)). With `None`, the biases are the inputs of the
+    /// visible units when every hidden unit is half active; chains from there reach all modes
+    /// alike. (Chains from the model's own visible biases reach one mode only.)
     pub base_bias: Option<Vec<f32>>,
-    /// Chains from a second base model, and scouts, that must confirm the estimate before there is an interval; 0: none
-    /// are run, and there is no interval.
+    /// The number of chains from a second base model, and of scouts, that must confirm the estimate
+    /// before it gets an interval. With 0, none are run, and the estimate has no interval.
     pub n_check: usize,
-    /// Seed of the chains.
+    /// The seed of the chains.
     pub seed: u64,
 }
 
 impl Default for AisSettings {
-    /// 128 chains through 10,000 temperatures, and 64 from the second base.
+    /// 128 chains, 10,000 temperatures, and 64 chains from the second base model.
     fn default() -> Self {
         Self {
             n_chains: 128,
@@ -47,8 +48,10 @@ impl Default for AisSettings {
     }
 }
 
-/// The visible biases of independent units that have the means of `n_rows` rows of data, drawn a little towards ½
-/// so that none is infinite.
+/// Returns visible biases of independent units whose means are `means`, the column means of
+/// `n_rows` data rows.
+///
+/// The means are moved slightly towards ½, so that no bias is infinite.
 ///
 /// ```
 /// let bias = mclv::partition::base_bias(&[0.5, 0.0], 99);
@@ -59,25 +62,30 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
     means.iter().map(|m| (m * n + 0.5) / (n + 1.0)).map(|p| (p / (1.0 - p)).ln() as f32).collect()
 }
 
-/// `log Z` by AIS between a model without weights and `rbm`, along
-/// `p_β(v) ∝ exp(((1−β)b₀ + βb)ᵀv) Π_j (1 + e^{β(a + Wᵀv)_j})`.
+/// Estimates `log Z` by annealed importance sampling (AIS) from a model without weights to `rbm`.
+///
+/// The path is `p_β(v) ∝ exp(((1−β)b₀ + βb)ᵀv) Π_j (1 + e^{β(a + Wᵀv)_j})`.
 ///
 /// # Guarantee
-/// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures do not change this,
-/// because other chains choose them. The error bar is the delta method's over independent chains; it is `None` if fewer
-/// than a quarter of the chains carry the weight. There is an interval only
+/// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures keep
+/// this guarantee, because other chains choose them. The error bar is that of the delta method over
+/// independent chains. It is `None` if fewer than a quarter of the chains carry the weight. The
+/// estimate has an interval only if all of these conditions hold:
 ///
-/// - for 128 chains or more, if the log weights of every fourth chain have a standard deviation of at most 0.25 (the
-///   other chains then give the interval, and by simulation it covers 93 % or more);
-/// - and if chains from a second base model agree with it, within three standard errors;
-/// - and if it is not below the sum over all states that scouts have visited, which is never above `Z`.
+/// - There are at least 128 chains, and the log weights of every fourth chain have a standard
+///   deviation of at most 0.25. The other chains then give the interval, which covers in 93 % or
+///   more of simulations.
+/// - Chains from a second base model agree with the estimate within three standard errors.
+/// - The estimate is not below the sum over all states that scouts have visited. This sum is never
+///   above `Z`.
 ///
-/// If the second base or the scouts contradict the estimate, there is no error bar either. No method can exclude a mode
-/// that no chain has visited.
+/// If the second base model or the scouts contradict the estimate, the error bar is `None` too. No
+/// method can exclude a mode that no chain has visited.
 ///
 /// # Cost
-/// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units; `n_check × n_betas` more if the
-/// weights are sound; and a few more for the pilot that chooses temperatures and for scouts.
+/// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units. If the
+/// weights are sound, `n_check × n_betas` more steps. The pilot that chooses temperatures and the
+/// scouts add a few more.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{AisSettings, ais}, progress::Silent};
@@ -90,7 +98,8 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
 /// ```
 ///
 /// # Errors
-/// If there are fewer than two chains or temperatures, the base has the wrong size, or the listener says stop.
+/// If there are fewer than two chains or temperatures, if the base model has the wrong size, or if
+/// the listener cancels.
 pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result<LogZ> {
     let begun = Instant::now();
     check_size("n-chains", settings.n_chains)?;
@@ -143,7 +152,8 @@ fn weigh(
     Ok(Weighed { base: path.log_z_base(), weights: Weights::new(&log_w) })
 }
 
-/// Take the interval, and perhaps the error bar, away from an estimate that the second base or scouts do not confirm.
+/// Removes the interval, and perhaps the error bar, if the second base model or the scouts do not
+/// confirm the estimate.
 fn confirm(
     log_z: &mut LogZ,
     rbm: &Rbm,
@@ -175,7 +185,7 @@ fn confirm(
     Ok(())
 }
 
-/// An error bar takes at least two chains, and a path at least two temperatures.
+/// Rejects sizes below two: an error bar needs two chains, and a path needs two temperatures.
 pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
     if (2..=1 << 30).contains(&value) {
         Ok(())
@@ -195,8 +205,9 @@ mod tests {
         crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value
     }
 
-    /// The mean of `Ẑ/Z` over 400 independent runs is 1 within 4.5 standard errors (false alarm 7e-6 each), also with
-    /// few temperatures and a base far from the model, however they are spaced; a base whose Z is mistaken is caught.
+    /// The mean of `Ẑ/Z` over 400 independent runs is 1 within 4.5 standard errors (false alarm
+    /// 7e-6 each), also with few temperatures and a base far from the model, however they are
+    /// spaced; a base whose Z is mistaken is caught.
     #[test]
     fn z_is_unbiased_and_a_wrong_base_is_caught() {
         for (spacing, rbm_seed) in [(Spacing::Linear, 110), (Spacing::Sigmoid, 111), (Spacing::Adaptive, 112)]
@@ -222,8 +233,8 @@ mod tests {
         }
     }
 
-    /// 200 runs of 128 chains: the interval, where there is one, covers `log Z` at least 178 times of 200 if it covers
-    /// 95 % of the time (false alarm 3e-4), and is there nearly always.
+    /// 200 runs of 128 chains: the interval, where there is one, covers `log Z` at least 178 times
+    /// of 200 if it covers 95 % of the time (false alarm 3e-4), and is there nearly always.
     #[test]
     fn intervals_cover() {
         let rbm = random_rbm(8, 5, 1.0, 113);

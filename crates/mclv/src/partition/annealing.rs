@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// Chains per unit of parallel work. No result depends on this number.
 const BLOCK: usize = 16;
 
-/// Temperatures between two looks at whether to stop.
+/// Temperatures between two checks for cancellation.
 const STEPS_PER_ROUND: u64 = 64;
 
 /// Where chains begin.
@@ -23,9 +23,11 @@ pub(super) enum Begin<'a> {
     States(&'a BitRows),
 }
 
-/// `log Π_t p*_{β(t)}(v_t) / p*_{β(t−1)}(v_t)` of each chain, where `v_1` is its start and a step that leaves
-/// `p_{β(t)}` invariant leads from `v_t` to `v_{t+1}`. If the start is a draw from the first model, the expectation
-/// of the product is the ratio of the last model's `Z` to the first's.
+/// Returns `log Π_t p*_{β(t)}(v_t) / p*_{β(t−1)}(v_t)` for each chain.
+///
+/// `v_1` is the start of the chain. A step that leaves `p_{β(t)}` invariant leads from `v_t` to
+/// `v_{t+1}`. If the start is a draw from the first model, the expectation of the product is the
+/// ratio of the last model's `Z` to the first model's.
 pub(super) fn anneal(
     path: &Path,
     betas: &[f64],

@@ -1,5 +1,5 @@
-//! Estimate `log Z` by Bennett's acceptance ratio between neighbouring temperatures of tempered chains
-//! (Bennett 1976; Hukushima and Nemoto 1996).
+//! Estimate `log Z` by Bennett's acceptance ratio between neighbouring temperatures of tempered
+//! chains (Bennett 1976; Hukushima and Nemoto 1996).
 
 use super::ais::check_size;
 use super::path::{Path, Replicas};
@@ -19,20 +19,22 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// How much work BAR does.
+/// Settings for [`bar`]: how many ladders, temperatures and steps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BarSettings {
-    /// Independent ladders of chains: the error bar comes from their differences.
+    /// The number of independent ladders of chains. The error bar comes from the differences
+    /// between ladders.
     pub n_ladders: usize,
-    /// Temperatures above the base model; `None`: a pilot finds the number at which about half of all swaps succeed.
+    /// The number of temperatures above the base model. With `None`, a pilot finds the number at
+    /// which about half of all swaps succeed.
     pub n_betas: Option<usize>,
-    /// Steps of each ladder that count.
+    /// The number of steps of each ladder that are part of the estimate.
     pub n_steps: usize,
-    /// Steps of each ladder before those that count.
+    /// The number of steps that each ladder makes before those.
     pub burn_in: usize,
     /// Visible biases of the base model, as for [`ais`](super::ais).
     pub base_bias: Option<Vec<f32>>,
-    /// Seed of the chains.
+    /// The seed of the chains.
     pub seed: u64,
 }
 
@@ -42,51 +44,58 @@ impl Default for BarSettings {
     }
 }
 
-/// The result of BAR.
+/// The result of [`bar`]: the estimate, its temperatures, and the share of accepted swaps.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bar {
     /// The estimate.
     pub log_z: LogZ,
     /// The inverse temperatures, from 0 to 1.
     pub betas: Vec<f64>,
-    /// Share of accepted swaps between each temperature and the next.
+    /// The share of accepted swaps between each temperature and the next.
     pub swap_rates: Vec<f64>,
 }
 
-/// Temperatures of a pilot, and the distance between neighbours at which about half of the swaps succeed.
+/// Temperatures of a pilot, and the distance between neighbours at which about half of the swaps
+/// succeed.
 const PILOT_BETAS: usize = 200;
 const DISTANCE: f64 = 0.95;
 
-/// The most numbers that are recorded, eight bytes each.
+/// The largest number of values that are recorded, eight bytes each.
 const MAX_RECORDS: usize = 1 << 28;
 
-/// Below this share of accepted swaps, neighbours hardly meet.
+/// Below this share of accepted swaps, neighbouring temperatures hardly exchange states.
 const LOW_SWAP_RATE: f64 = 0.1;
 
-/// Above this R-hat, ladders have seen different things.
+/// Above this R-hat, ladders have visited different states.
 const HIGH_R_HAT: f64 = 1.05;
 
-/// An interval takes this many ladders at least.
+/// The smallest number of ladders that give an interval.
 const MIN_LADDERS: usize = 5;
 
-/// Ladders take every so many of the scouts, because scouts of one kind stand beside each other.
+/// The step between the scouts that consecutive ladders begin at. Scouts of one kind stand beside
+/// each other.
 const STRIDE: usize = 37;
 
-/// Steps between two looks at whether to stop.
+/// Steps between two checks for cancellation.
 const STEPS_PER_ROUND: usize = 64;
 
-/// `log Z` by Bennett's acceptance ratio, summed over neighbouring temperatures between a model without weights and
-/// `rbm`; chains at all temperatures exchange their states.
+/// Estimates `log Z` by Bennett's acceptance ratio (BAR) between tempered chains.
+///
+/// The temperatures lead from a model without weights to `rbm`, and chains at neighbouring
+/// temperatures exchange their states. The estimate is the sum of the log ratios of all neighbours.
 ///
 /// # Guarantee
-/// Consistent: right in the limit of many steps. Before that it may be too small or too large. The error bar comes
-/// from differences between independent ladders, so it contains the autocorrelation of chains. Half of the ladders begin
-/// at the base model, and half where scouts have ended, which were sent from other starts. There is an interval
-/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05), neighbours swap (≥ 10 %), and the estimate is not
-/// below the sum over all states that scouts have visited. No method can exclude a mode that no chain has visited.
+/// The estimate is consistent: it is right in the limit of many steps. Before that it may be too
+/// small or too large. The error bar comes from differences between independent ladders, so it
+/// includes the autocorrelation of chains. Half of the ladders begin at the base model. The other
+/// half begins where scouts, chains from other starts, have ended. The estimate has an interval
+/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05), neighbours swap (≥ 10 %), and
+/// the estimate is not below the sum over all states that scouts have visited. No method can
+/// exclude a mode that no chain has visited.
 ///
 /// # Cost
-/// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps, and 16 bytes for each step that counts.
+/// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps, and 16 bytes of memory for
+/// each recorded step.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{BarSettings, bar}, progress::Silent};
@@ -97,8 +106,8 @@ const STEPS_PER_ROUND: usize = 64;
 /// ```
 ///
 /// # Errors
-/// If there are fewer than two ladders, temperatures or steps, too many to record, the base has the wrong size, or
-/// the listener says stop.
+/// If there are fewer than two ladders, temperatures or steps, or too many to record; if the base
+/// model has the wrong size; or if the listener cancels.
 pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result<Bar> {
     let begun = Instant::now();
     check_size("n-ladders", settings.n_ladders)?;
@@ -163,7 +172,8 @@ fn least(values: &[f64]) -> (usize, f64) {
 /// The record of one ladder of chains.
 #[derive(Clone)]
 struct Ladder {
-    /// For each pair of neighbours and each step: `log p*_k/p*_{k+1}` at a state of temperature `k`.
+    /// For each pair of neighbours and each step: `log p*_k/p*_{k+1}` at a state of temperature
+    /// `k`.
     up: Vec<Vec<f64>>,
     /// `log p*_{k+1}/p*_k` at a state of temperature `k+1`.
     down: Vec<Vec<f64>>,
@@ -196,7 +206,8 @@ fn run_ladders(
         let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
         let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
         let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
-        // Every second ladder begins where scouts have ended, so that ladders that agree have come from different starts.
+        // Every second ladder begins where scouts have ended, so that ladders that agree have come
+        // from different starts.
         let mut replicas = match scouts.filter(|_| ladder % 2 == 1) {
             None => Replicas::from_base(path, streams),
             Some(scouts) => {
@@ -242,7 +253,8 @@ fn run_ladders(
     team::try_blocks(settings.n_ladders, of_ladder)
 }
 
-/// `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences between ladders.
+/// Returns `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences
+/// between ladders.
 fn combine(ladders: &[Ladder], n_pairs: usize) -> (f64, f64) {
     let pairs: Vec<(f64, Vec<f64>)> = (0..n_pairs)
         .into_par_iter()
@@ -254,8 +266,8 @@ fn combine(ladders: &[Ladder], n_pairs: usize) -> (f64, f64) {
     (pairs.iter().map(|(log_ratio, _)| log_ratio).sum(), (n / (n - 1.0) * squares).sqrt())
 }
 
-/// Bennett's `log Z_{k+1}/Z_k`: the root `D` of `Σ f(up + D) = Σ f(down − D)`, `f(x) = 1/(1 + eˣ)`, over all ladders;
-/// and by how much each ladder has moved it, to first order.
+/// Bennett's `log Z_{k+1}/Z_k`: the root `D` of `Σ f(up + D) = Σ f(down − D)`, `f(x) = 1/(1 + eˣ)`,
+/// over all ladders. Also returns how much each ladder moved the root, to first order.
 fn bennett<'a>(ladders: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)> + Clone) -> (f64, Vec<f64>) {
     let f = |x: f64| 1.0 / (1.0 + x.exp());
     // The difference of both sides and its slope; it falls with D.
@@ -296,7 +308,8 @@ fn bennett<'a>(ladders: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)> + Clo
     (root, influences.collect())
 }
 
-/// The temperature at which ladders differ most, and R-hat there; `None` if there are too few steps.
+/// Returns the temperature at which ladders differ most, and R-hat there. R-hat is `None` if there
+/// are too few steps.
 fn worst_r_hat(ladders: &[Ladder], n_pairs: usize) -> (usize, Option<f64>) {
     let r_hats: Option<Vec<f64>> = (0..n_pairs)
         .into_par_iter()
@@ -321,8 +334,9 @@ mod tests {
         crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value
     }
 
-    /// 24 random models, weak to strong couplings: the error is t-distributed with 11 degrees of freedom. No |t| above
-    /// 6.5 (false alarm 24 × 4.4e-5 = 1e-3) and at most 6 above 2.201, the 95 % point (false alarm 1e-4).
+    /// 24 random models, weak to strong couplings: the error is t-distributed with 11 degrees of
+    /// freedom. No |t| above 6.5 (false alarm 24 × 4.4e-5 = 1e-3) and at most 6 above 2.201, the 95
+    /// % point (false alarm 1e-4).
     #[test]
     fn errors_are_as_large_as_the_error_bar_says() {
         let mut outside = 0;
@@ -339,8 +353,9 @@ mod tests {
         assert!(outside <= 6, "{outside} of 24 beyond the 95 % point");
     }
 
-    /// Four models, 500 seeds each: where there is an interval it covers at least 93 % of the time; 3.5 standard errors of
-    /// 2,000 runs lower is 91 %, which a true 93 % falls below for 2 choices of seeds in 10,000.
+    /// Four models, 500 seeds each: the intervals that are given cover at least 93 % of the time.
+    /// The limit is 3.5 standard errors of 2,000 runs lower, at 91 %; a true 93 % falls below it
+    /// for 2 choices of seeds in 10,000.
     #[test]
     fn intervals_cover() {
         let (mut given, mut covered) = (0, 0);
@@ -377,8 +392,8 @@ mod tests {
         assert!(t(&ladders).abs() > 20.0, "{}", t(&ladders));
     }
 
-    /// Strong couplings, a base far away, next to no steps and temperatures: that ladders disagree and that swaps are
-    /// rare is told, and there is no interval.
+    /// Strong couplings, a base far away, few steps and temperatures: notes report that ladders
+    /// disagree and that swaps are rare, and there is no interval.
     #[test]
     fn what_has_not_mixed_is_told() {
         let rbm = random_rbm(30, 12, 3.0, 633);

@@ -1,8 +1,10 @@
-//! Say how much work may go into one `log Z` of a command. (`train/timetable.rs` says it for evaluations of a training.)
+//! Limit the work that one `log Z` of a command may take. (`train/timetable.rs` sets the limits for
+//! evaluations during training.)
 //!
 //! All limits count states and steps, or seconds of a *nominal machine*, which follow from the size
-//! of the model. The clock of the real machine therefore cannot change a result, with one exception:
-//! a command gives up an enumeration that this machine is too slow for ([`Budget::clock`]).
+//! of the model. The clock of the real machine therefore cannot change a result, with one
+//! exception: a command gives up an enumeration for which this machine is too slow
+//! ([`Budget::clock`]).
 
 use super::exact::{ExactSettings, nominal_seconds};
 use super::scouts::N_SCOUTS;
@@ -10,42 +12,46 @@ use crate::{Error, Result};
 use std::fmt;
 use std::str::FromStr;
 
-/// Seconds of a Gibbs step on one core of a nominal machine: for each unit, and for each weight.
+/// Seconds of a Gibbs step on one core of a nominal machine: per unit, and per weight.
 const UNIT_SECONDS: f64 = 5e-10;
 const WEIGHT_SECONDS: f64 = 2e-11;
-/// Seconds of a Gibbs step for each visible unit, on a nominal machine.
+/// Seconds of a Gibbs step per visible unit, on a nominal machine.
 pub(crate) const NOMINAL_STEP: f64 = 2e-9;
-/// Seconds of tours on a nominal machine where a budget names no number of steps.
+/// Seconds of tours on a nominal machine if a budget names no number of steps.
 const TOUR_SECONDS: f64 = 60.0;
-/// Seconds of AIS on one core of a nominal machine; the second base takes half as long again.
+/// Seconds of AIS on one core of a nominal machine. The second base model takes half as long again.
 const AIS_SECONDS: f64 = 50.0;
-/// A step of AIS takes as long as this many Gibbs steps, because each state has a temperature of its own and is weighed twice.
+/// The number of Gibbs steps that take as long as one step of AIS. AIS gives each state a
+/// temperature of its own and weighs it twice.
 const AIS_STEPS: f64 = 6.0;
-/// Seconds on a nominal machine that exact samples for reverse AIS may take if nobody asked for them.
+/// The most seconds, on a nominal machine, that exact samples for reverse AIS may take if the
+/// caller did not ask for them.
 pub(super) const CHEAP_SAMPLES: f64 = 2.0;
 
-/// Pilot tours may take one part in this many of the steps.
+/// Pilot tours may take the budget's steps divided by this number.
 pub(super) const PILOT_SHARE: u64 = 4;
 /// The share of pilot tours that must return before more tours are made.
 pub(super) const MIN_COMPLETION: f64 = 0.999;
-/// The first tours may take one part in this many of the steps; if none of them returns, no more are made.
+/// The first tours may take the budget's steps divided by this number. If none of them returns, no
+/// more tours are made.
 pub(super) const TRIAL_SHARE: u64 = 256;
-/// Scouts may take one part in this many of the steps before the tours.
+/// Scouts may take the budget's steps divided by this number before the tours begin.
 pub(super) const SCOUT_SHARE: u64 = 16;
 /// Steps that take as long as drawing and weighing one state of a stopping set.
 pub(super) const STEPS_PER_STATE: f64 = 10.0;
 /// The share of draws that are expected to be distinct states.
 const DISTINCT: f64 = 0.5;
 
-/// How many steps pilots and tours may make together.
+/// The number of steps that pilots and tours may make together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepLimit {
-    /// As many as take a minute on one core of a nominal machine.
+    /// The number of steps that take a minute on one core of a nominal machine.
     #[default]
     Minute,
-    /// This many.
+    /// Exactly this number of steps.
     Steps(u64),
-    /// Any number. Only then is an estimate by tours unbiased: a budget can only make it smaller.
+    /// No limit. An estimate by tours is unbiased only with this choice: any limit can only make
+    /// the estimate smaller.
     Unlimited,
 }
 
@@ -75,28 +81,30 @@ impl FromStr for StepLimit {
     }
 }
 
-/// How much work may go into one `log Z`.
+/// Limits on the work for one `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Budget {
-    /// Seconds that an enumeration may take, on a nominal machine (see [`nominal_seconds`]).
+    /// The most seconds that an enumeration may take, on a nominal machine (see
+    /// [`nominal_seconds`]).
     pub seconds: f64,
-    /// Whether to give up an enumeration that would take longer than `seconds` on this machine.
+    /// If true, an enumeration that would take longer than `seconds` on this machine is given up.
     pub clock: bool,
-    /// Rows that a stopping set is drawn from; `None`: all rows.
+    /// The number of rows that a stopping set is drawn from. `None` means all rows.
     pub max_states: Option<usize>,
-    /// Steps of pilots and tours together.
+    /// The number of steps that pilots and tours may make together.
     pub max_steps: StepLimit,
-    /// Chains that look for modes which an estimate may miss; 0: none, and then no estimate has an interval.
+    /// The number of scouts: chains that look for modes which an estimate may miss. With 0, no
+    /// estimate has an interval.
     pub n_scouts: usize,
-    /// Chains of AIS and reverse AIS.
+    /// The number of chains of AIS and reverse AIS.
     pub n_chains: usize,
-    /// Temperatures of AIS and reverse AIS.
+    /// The number of temperatures of AIS and reverse AIS.
     pub n_betas: usize,
 }
 
 impl Budget {
-    /// For a command: the user waits for one number, a minute at most on two cores, and wants it to be good. With 784
-    /// visible units, up to 30 hidden units are enumerated.
+    /// The budget of a command: one good number after at most a minute on two cores. With 784
+    /// visible units, models of up to 30 hidden units are enumerated.
     pub const COMMAND: Self = Self {
         seconds: 45.0,
         clock: true,
@@ -107,15 +115,17 @@ impl Budget {
         n_betas: 10_000,
     };
 
-    /// [`COMMAND`](Self::COMMAND) for a model of this size: fewer temperatures of AIS for large models, so that AIS with its
-    /// second base takes less than a minute on two cores.
+    /// Returns [`COMMAND`](Self::COMMAND) for a model of this size. Large models get fewer
+    /// temperatures of AIS, so that AIS with its second base model takes less than a minute on two
+    /// cores.
     pub fn command(n_visible: usize, n_hidden: usize) -> Self {
         let n_betas = Self::COMMAND.affordable_betas(AIS_SECONDS, n_visible, n_hidden);
         Self { n_betas, ..Self::COMMAND }
     }
 
-    /// For the last evaluation of a training: enumeration may take `exact_seconds`, and tours or AIS `seconds`, on one
-    /// core of a nominal machine. The clock of the real machine has no say.
+    /// The budget of the last evaluation of a training: enumeration may take `exact_seconds`, and
+    /// tours or AIS `seconds`, on one core of a nominal machine. The clock of the real machine is
+    /// not used.
     pub(crate) fn evaluation(exact_seconds: f64, seconds: f64, n_visible: usize, n_hidden: usize) -> Self {
         Self {
             seconds: exact_seconds,
@@ -126,7 +136,8 @@ impl Budget {
         }
     }
 
-    /// Temperatures of AIS that take `seconds` for a model of this size: at least 1,000, and at most those of the budget.
+    /// Returns the number of temperatures of AIS that take `seconds` for a model of this size: at
+    /// least 1,000, and at most those of the budget.
     fn affordable_betas(&self, seconds: f64, n_visible: usize, n_hidden: usize) -> usize {
         let per_beta = self.n_chains as f64 * AIS_STEPS * step_seconds(n_visible, n_hidden);
         self.n_betas.min(((seconds / per_beta) as usize).max(1000))
@@ -137,7 +148,7 @@ impl Budget {
         nominal_seconds(n_visible, n_hidden) <= self.seconds
     }
 
-    /// Steps that pilots and tours may make together; `None`: any number.
+    /// Returns the number of steps that pilots and tours may make together. `None` means no limit.
     pub fn steps(&self, n_visible: usize, n_hidden: usize) -> Option<u64> {
         match self.max_steps {
             StepLimit::Minute => Some((TOUR_SECONDS / step_seconds(n_visible, n_hidden)) as u64),
@@ -146,7 +157,7 @@ impl Budget {
         }
     }
 
-    /// What enumeration may take.
+    /// Returns the limits of an enumeration.
     pub(super) fn enumeration(&self) -> ExactSettings {
         ExactSettings { time_limit: if self.clock { self.seconds } else { f64::INFINITY } }
     }
@@ -157,7 +168,7 @@ pub(crate) fn step_seconds(n_visible: usize, n_hidden: usize) -> f64 {
     UNIT_SECONDS * (n_visible + n_hidden) as f64 + WEIGHT_SECONDS * (n_visible * n_hidden) as f64
 }
 
-/// Steps that take as long as making a stopping set from this many draws.
+/// Returns the number of steps that take as long as making a stopping set from this many draws.
 pub(super) fn set_steps(n_draws: usize) -> f64 {
     STEPS_PER_STATE * DISTINCT * n_draws as f64
 }

@@ -18,20 +18,22 @@ const OCCASIONS: u16 = 30;
 const N_CHAINS: usize = 256;
 /// Steps of each pilot chain before its states are added to the set.
 const BURN_IN: u32 = 50;
-/// The smallest and the largest number of steps of a pilot chain whose states are added.
+/// The smallest and the largest number of steps of a pilot chain whose states are added to the set.
 const N_STEPS: (f64, f64) = (50.0, 2_000.0);
-/// Pilot chains may make one part in this many of the steps that tours would make without them.
+/// Pilot chains may make the expected steps of the tours divided by this number.
 const CHAIN_SHARE: f64 = 16.0;
-/// Pilot chains are run only if the tours would take at least this many times the pilot tours' steps.
-/// They can halve the length of tours, but need pilot tours of their own.
+/// Pilot chains are run only if the tours would take at least this many times the pilot tours'
+/// steps. They can halve the length of tours, but need pilot tours of their own.
 const WORTHWHILE: f64 = 4.0;
 
-/// How the states of a stopping set were drawn.
+/// The origin of a stopping set: how many states were drawn for each row, and whether pilot chains
+/// added some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SetOrigin {
-    /// Hidden states drawn for each row of data.
+    /// The number of hidden states drawn for each row of data.
     pub samples_per_row: usize,
-    /// Steps of pilot chains, whose states were added to those of the data; 0 if there were none.
+    /// The number of steps of the pilot chains whose states were added to those of the data. 0 if
+    /// there were none.
     pub pilot_steps: u64,
 }
 
@@ -45,7 +47,8 @@ impl fmt::Display for SetOrigin {
     }
 }
 
-/// A stopping set drawn from data rows, chosen such that the target error takes the fewest steps.
+/// Draws stopping sets from data rows and returns the one that reaches the target error in the
+/// fewest steps.
 ///
 /// `candidates` are numbers of samples per row. For each number, a set is drawn and pilot tours are
 /// run, unless drawing the set alone would cost more than the best candidate with all its tours.
@@ -57,11 +60,12 @@ impl fmt::Display for SetOrigin {
 /// preferred to one to which some do not, because the cost of cut tours is not known.
 ///
 /// # Guarantee
-/// The choice depends on pilot tours only, and is made before any tour that counts. Given the set,
+/// Only pilot tours decide, before any tour that is part of the estimate. Given the set,
 /// `E[Ẑ] = Z`; so `E[Ẑ] = Z` overall.
 ///
 /// # Errors
-/// If there are no candidates or rows, the rows do not fit the model, or a setting is not allowed.
+/// If there are no candidates or rows, if the rows do not fit the model, or if a setting is not
+/// allowed.
 pub fn choose_stopping_set(
     rbm: &Rbm,
     rows: &Rows,
@@ -73,15 +77,16 @@ pub fn choose_stopping_set(
     Ok((engine.into_set(), origin))
 }
 
-/// The set that was chosen, ready for the tours that count.
+/// The chosen set, ready for the tours of the estimate.
 pub(super) struct Chosen<'a> {
     /// The engine of the set.
     pub(super) engine: TourEngine<'a>,
-    /// What pilot tours to this set found.
+    /// The forecast of the pilot tours to this set.
     pub(super) forecast: Forecast,
     /// How the set was drawn.
     pub(super) origin: SetOrigin,
-    /// Steps of all pilot tours and pilot chains, those of sets that were not chosen included.
+    /// The number of steps of all pilot tours and pilot chains, including those of sets that were
+    /// not chosen.
     pub(super) n_steps: u64,
 }
 
@@ -109,7 +114,8 @@ impl Candidate<'_> {
     }
 }
 
-/// As [`choose_stopping_set`], with all that was found out about the set. The states of `join` belong to every candidate.
+/// Does the work of [`choose_stopping_set`] and returns everything it found out about the set. The
+/// states of `join` belong to every candidate.
 pub(super) fn choose<'a>(
     rbm: &'a Rbm,
     rows: &Rows,

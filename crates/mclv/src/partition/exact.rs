@@ -12,16 +12,17 @@ use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-/// No machine can enumerate a layer that is larger than this.
+/// The largest layer, in units, that is ever enumerated.
 const MAX_UNITS: usize = 62;
 
 /// Tasks in a round. Their results are added in order, whichever thread computed them.
 const TASKS_PER_ROUND: u64 = 4096;
 
-/// How long exact enumeration may take.
+/// Settings for [`exact`]: how long the enumeration may take.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ExactSettings {
-    /// Seconds. An enumeration that would take longer on this machine is refused.
+    /// The time limit in seconds. An enumeration that would take longer on this machine is
+    /// rejected.
     pub time_limit: f64,
 }
 
@@ -32,14 +33,15 @@ impl Default for ExactSettings {
     }
 }
 
-/// `log Z` by enumeration of the smaller layer.
+/// Computes `log Z` exactly, by enumerating the smaller layer.
 ///
 /// # Guarantee
-/// Exact up to rounding, about 10⁻¹³ relative in `Z`; the same bits for any number of threads.
+/// The result is exact up to rounding, about 10⁻¹³ relative in `Z`. It is the same, bit for bit,
+/// for any number of threads.
 ///
 /// # Cost
-/// `2^min(n_visible, n_hidden)` states; each costs one multiply-add and one multiply per unit of the larger layer.
-/// Memory is constant, about 1.2 MB for 784 units.
+/// `2^min(n_visible, n_hidden)` states. Each state costs one multiply-add and one multiply per unit
+/// of the larger layer. Memory is constant, about 1.2 MB for 784 units.
 ///
 /// ```
 /// use mclv::{Rbm, partition, progress::Silent};
@@ -50,7 +52,8 @@ impl Default for ExactSettings {
 /// ```
 ///
 /// # Errors
-/// [`Error::TooSlow`] if the time limit would be exceeded, [`Error::Cancelled`] if the listener says so.
+/// [`Error::TooSlow`] if the time limit would be exceeded, [`Error::Cancelled`] if the listener
+/// cancels.
 pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Result<LogZ> {
     let begun = Instant::now();
     let small = smaller_layer_hidden(rbm);
@@ -72,13 +75,14 @@ pub fn exact(rbm: &Rbm, settings: &ExactSettings, progress: &dyn Progress) -> Re
     })
 }
 
-/// The model, or its mirror image if that has fewer hidden units.
+/// Returns the model, or its mirror image if that has fewer hidden units.
 pub(crate) fn smaller_layer_hidden(rbm: &Rbm) -> Cow<'_, Rbm> {
     if rbm.n_hidden() <= rbm.n_visible() { Cow::Borrowed(rbm) } else { Cow::Owned(rbm.mirror()) }
 }
 
-/// Prepare the enumeration of the hidden layer, if the time limit allows it. State `s` has the bits of the number `s`.
-/// All tasks have the same number of states `n`, and task `k` begins at state `kn`.
+/// Prepares the enumeration of the hidden layer, if the time limit allows it. State `s` has the
+/// bits of the number `s`. All tasks have the same number of states `n`, and task `k` begins at
+/// state `kn`.
 pub(crate) fn prepare(rbm: &Rbm, settings: &ExactSettings) -> Result<Enumeration> {
     let isa = Isa::best();
     let n_units = rbm.n_hidden();
@@ -120,8 +124,8 @@ pub(crate) fn sum_tasks(
     Ok(())
 }
 
-/// Seconds that exact enumeration takes on a nominal machine. They depend on the sizes of the layers only, so that a
-/// plan made with them does not depend on the clock.
+/// Returns the seconds that exact enumeration takes on a nominal machine. They depend only on the
+/// sizes of the layers, so a plan made with them does not depend on the clock.
 pub fn nominal_seconds(n_visible: usize, n_hidden: usize) -> f64 {
     /// Lane operations per second of two ordinary cores.
     const NOMINAL_RATE: f64 = 4e10;
@@ -129,7 +133,7 @@ pub fn nominal_seconds(n_visible: usize, n_hidden: usize) -> f64 {
     2.0 * large as f64 * (small as f64).exp2() / NOMINAL_RATE
 }
 
-/// The sum over the first `n_bits` units of the hidden layer.
+/// Prepares the sum over the first `n_bits` units of the hidden layer.
 pub(crate) fn enumeration(rbm: &Rbm, isa: Isa, n_bits: usize) -> Enumeration {
     let n_hidden = rbm.n_hidden();
     let weights = rbm.weights();

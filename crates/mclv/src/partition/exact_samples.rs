@@ -10,18 +10,20 @@ use crate::team;
 use crate::tour::StartTable;
 use crate::{Error, Result};
 
-/// Independent draws of `v` from `p(v)` itself. `sample::exact` is another name of this function.
+/// Draws independent visible states from `p(v)` itself. `sample::exact` is another name of this
+/// function.
 ///
-/// The weights of all states of the smaller layer are summed in groups of up to 8,192. A sample draws a group, then a
-/// state in it, and the other layer given that state.
+/// The weights of all states of the smaller layer are summed in groups of up to 8,192. For each
+/// sample, the function draws a group, then a state in the group, then the other layer given that
+/// state.
 ///
 /// # Guarantee
-/// Exact and independent draws, probabilities good to 2⁻³². The same seed gives the same samples for any number of
-/// threads.
+/// Draws are exact and independent, with probabilities accurate to 2⁻³². The same seed gives the
+/// same samples for any number of threads.
 ///
 /// # Cost
-/// That of [`exact`](super::exact) under the same time limit, then 8,192 free energies for each group
-/// that was drawn. Memory: one number for each group.
+/// The cost of [`exact`](super::exact) under the same time limit, then 8,192 free energies for each
+/// group that was drawn. Memory: one number for each group.
 ///
 /// ```
 /// use mclv::{Rbm, partition::exact_samples, progress::Silent};
@@ -34,7 +36,8 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// If `n_samples` is 0, [`Error::TooSlow`] if the time limit would be exceeded, or the listener says stop.
+/// If `n_samples` is 0, if the time limit would be exceeded ([`Error::TooSlow`]), or if the
+/// listener cancels.
 pub fn exact_samples(
     rbm: &Rbm,
     n_samples: usize,
@@ -84,8 +87,9 @@ mod tests {
     use crate::model::tests::{all_states, random_rbm};
     use crate::progress::Silent;
 
-    /// χ² of 20,000 draws over the 32 states of 5 units (those expected less than 5 times pooled) stays below 71, beyond
-    /// the 1 − 1e-4 quantile for 31 degrees of freedom, whichever layer is enumerated; against another model it does not.
+    /// χ² of 20,000 draws over the 32 states of 5 units (those expected less than 5 times pooled)
+    /// stays below 71, beyond the 1 − 1e-4 quantile for 31 degrees of freedom, whichever layer is
+    /// enumerated; against another model it does not.
     #[test]
     fn frequencies_are_those_of_the_model() {
         let n = 20_000;
@@ -114,8 +118,8 @@ mod tests {
         }
     }
 
-    /// With 15 hidden units there are four groups: the mean energy of 4,000 samples is the model's within 4.5
-    /// standard errors (false alarm 7e-6).
+    /// With 15 hidden units there are four groups: the mean energy of 4,000 samples is the model's
+    /// within 4.5 standard errors (false alarm 7e-6).
     #[test]
     fn groups_of_states_are_drawn_by_their_weight() {
         let rbm = random_rbm(16, 15, 0.7, 402);

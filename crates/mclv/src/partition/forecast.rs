@@ -8,45 +8,50 @@ use crate::tour::{TourEngine, TourSettings};
 use crate::{Error, Result};
 use std::time::Instant;
 
-/// Tours of a probe, which only asks whether tours return and how long they are.
+/// Tours of a probe, which measures only whether tours return and how long they are.
 const PROBE_TOURS: usize = 256;
-/// Tours in the first round of a pilot, which also asks how much their lengths vary.
+/// Tours in the first round of a pilot, which also measures how much tour lengths vary.
 const PILOT_TOURS: usize = 2_000;
-/// A pilot doubles its tours until this many of them carry the second moment.
+/// A pilot doubles its tours until at least this many of them carry the second moment.
 const PILOT_CARRIERS: f64 = 20.0;
-/// Where a pilot has not seen the tail, tours are this many times the longest pilot tour.
+/// If a pilot has not seen the tail, the number of tours is this multiple of the longest pilot
+/// tour.
 const UNSEEN_TOURS: f64 = 250.0;
 /// A pilot stops doubling at this many tours.
 const MAX_TOURS: usize = 1 << 18;
 
-/// The occasion of the tours that count. Pilot tours have others, so no random number is used twice.
+/// The occasion of the tours of the estimate. Pilot tours have others, so no random number is used
+/// twice.
 pub(super) const COUNTED: u16 = 0;
-/// The occasion of the first round of a pilot; the next rounds have the next numbers, ten at most.
+/// The occasion of the first round of a pilot. Later rounds, at most ten, have the numbers that
+/// follow.
 pub(super) const PILOT: u16 = 1;
 /// The occasion of a probe.
 const PROBE: u16 = u16::MAX;
-/// The occasion of the first tours of a probe, and how far that of a pilot's first tours is from its first round.
+/// The occasion of the first tours of a probe, and the distance of a pilot's first tours from its
+/// first round.
 const PROBE_TRIAL: u16 = u16::MAX - 2;
 const PILOT_TRIAL: u16 = 29;
 /// The first tours: if none of them returns, no more are made.
 const TRIAL_TOURS: usize = 64;
 
-/// What pilot tours say about the tours that will count.
+/// The forecast that pilot tours give for the tours of the estimate.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Forecast {
-    /// Tours that the target error takes, if there is a target.
+    /// The number of tours that the target error needs, if there is a target.
     n_for_target: Option<usize>,
-    /// Mean length of the pilot tours. A cut tour counts with the steps that it made.
+    /// The mean length of the pilot tours. A cut tour counts with the steps that it made.
     pub(super) mean_length: f64,
-    /// Share of the pilot tours that returned.
+    /// The share of the pilot tours that returned.
     pub(super) completion: f64,
-    /// Steps of all pilot tours.
+    /// The number of steps of all pilot tours.
     pub(super) n_steps: u64,
     seconds: f64,
 }
 
 impl Forecast {
-    /// The first 64 tours, in a small share of the budget. If none of them returns, there is no hope for others.
+    /// Runs the first 64 tours, in a small share of the budget. If none of them returns, later ones
+    /// are not expected to.
     fn trial(engine: &TourEngine<'_>, limits: &TourSettings, occasion: u16) -> Result<Self> {
         let begun = Instant::now();
         let settings = TourSettings {
@@ -66,7 +71,7 @@ impl Forecast {
         })
     }
 
-    /// A probe: 256 tours within a quarter of the budget.
+    /// Runs a probe: 256 tours within a quarter of the budget.
     pub(super) fn probe(engine: &TourEngine<'_>, limits: &TourSettings) -> Result<Self> {
         let begun = Instant::now();
         let trial = Self::trial(engine, limits, PROBE_TRIAL)?;
@@ -90,8 +95,9 @@ impl Forecast {
         })
     }
 
-    /// A pilot for a target standard error of `log Z`. Each round makes twice the tours of the round
-    /// before, all of them new. The last round has seen the tail, or a quarter of the budget is spent.
+    /// Runs a pilot for a target standard error of `log Z`. Each round makes twice the tours of the
+    /// round before, all of them new. The pilot ends when a round has seen the tail, or when a
+    /// quarter of the budget is spent.
     ///
     /// # Errors
     /// If the target is not a positive number.
@@ -132,7 +138,8 @@ impl Forecast {
             let is_spent = max_steps.is_some_and(|n| n_steps >= n)
                 || max_seconds.is_some_and(|s| seconds_since(begun) >= s);
             if is_seen || is_spent || n_tours >= MAX_TOURS {
-                // If the tail has not been seen, tours must be so many that a few unseen ones do not matter.
+                // If the tail has not been seen, the tours must be numerous enough for a few unseen
+                // ones not to matter.
                 let unseen = if is_tail_seen { 0.0 } else { UNSEEN_TOURS * f64::from(tours.longest()) };
                 let wanted = ((relative / target).powi(2) * n_tours as f64).max(unseen);
                 let wanted = wanted.min(f64::from(u32::MAX - 1)).ceil() as usize;
@@ -149,36 +156,36 @@ impl Forecast {
         unreachable!("a pilot has fewer rounds than there are occasions")
     }
 
-    /// Returns true if enough pilot tours returned for more tours to be worth while.
+    /// Returns true if enough pilot tours returned to make more tours worthwhile.
     pub(super) fn returns(&self) -> bool {
         self.completion >= MIN_COMPLETION
     }
 
-    /// Steps that the tours for the target error are expected to make.
+    /// Returns the number of steps that the tours for the target error are expected to make.
     pub(super) fn steps_for_target(&self) -> f64 {
         self.n_for_target.unwrap_or(0) as f64 * self.mean_length
     }
 
-    /// The number of tours that count, given what is left of the budget: those that the target error
-    /// takes if they are expected to fit, else as many as are expected to fit.
+    /// Returns the number of tours of the estimate, given the budget that is left: those that the
+    /// target error needs if they are expected to fit, else as many as are expected to fit.
     ///
-    /// Only pilot tours decide this number. If the tours that count had a say in it, the estimate
-    /// would be biased.
+    /// Only pilot tours decide this number. If the tours of the estimate had a say in it, the
+    /// estimate would be biased.
     pub(super) fn n_tours(&self, max_steps: Option<u64>, max_seconds: Option<f64>) -> usize {
-        /// Long tours may take this many times the expected steps.
+        /// Long tours may take up to this multiple of the expected steps.
         const MARGIN: f64 = 1.5;
         let per_second = self.n_steps as f64 / self.seconds.max(1e-9);
         let steps = max_steps.map_or(f64::INFINITY, |n| n as f64);
         let steps = max_seconds.map_or(steps, |s| steps.min(s * per_second));
         match self.n_for_target {
             Some(wanted) => wanted.min((steps / (MARGIN * self.mean_length)) as usize).max(2),
-            // Half of the steps are for the tail, of which a probe sees little.
+            // Half of the steps are reserved for the tail, of which a probe sees little.
             None => ((0.5 * steps / self.mean_length) as usize).clamp(PROBE_TOURS, MAX_TOURS),
         }
     }
 }
 
-/// Seconds by the clock of the first rank, which decides for all ranks.
+/// Returns the seconds by the clock of the first rank, which decides for all ranks.
 pub(super) fn seconds_since(begun: Instant) -> f64 {
     team::of_first(begun.elapsed().as_secs_f64())
 }

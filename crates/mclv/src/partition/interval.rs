@@ -1,36 +1,42 @@
-//! Give a confidence interval for the mean of positive numbers with a long tail, or the reason why none can be given.
+//! Compute a confidence interval for the mean of positive numbers with a long tail, or the reason
+//! why none can be given.
 //!
-//! Tour lengths are mostly 1 and rarely thousands. The plain interval (mean ± 1.96 standard errors) then covers far less
-//! than it says, because samples without long tours have both a small mean and a small error. Four remedies:
+//! Tour lengths are mostly 1 and rarely thousands. The plain interval (mean ± 1.96 standard errors)
+//! then covers far less often than it claims, because samples without long tours have both a small
+//! mean and a small error. This module uses four remedies:
 //!
-//! 1. *Decline* if few values carry the second moment: `(Σy²)²/Σy⁴ < 4`, where `y` is the excess over the smallest value.
-//! 2. *Separate decision and measurement*: every fourth value decides whether there is an interval, and the other three
-//!    quarters give it. If all values did both, samples that look light by chance would get an interval, and a wrong one.
-//!    As it is, the interval is independent of the decision: the intervals that are given cover as often as all would.
-//! 3. *Skewness*: Hall's (1992) cubic transformation of the studentised mean, which is monotone and has a closed inverse.
-//! 4. *Unseen values*: the upper end is that of the sample with five more values as large as the largest one seen. A
-//!    sample of `n` says nothing about values beyond its maximum; they add about `max/n` to the mean unless the tail is
-//!    very heavy.
+//! 1. *Decline* if few values carry the second moment: `(Σy²)²/Σy⁴ < 4`, where `y` is the excess
+//!    over the smallest value.
+//! 2. *Separate decision and measurement*: every fourth value decides whether there is an interval,
+//!    and the other three quarters give it. If all values did both, samples that look light by
+//!    chance would get an interval, and a wrong one. With separate values, the interval is
+//!    independent of the decision, so the intervals that are given cover as often as all would.
+//! 3. *Skewness*: Hall's (1992) cubic transformation of the studentised mean, which is monotone and
+//!    has a closed inverse.
+//! 4. *Unseen values*: the upper end is that of the sample with five more values as large as the
+//!    largest one seen. A sample of `n` says nothing about values beyond its maximum; they add
+//!    about `max/n` to the mean unless the tail is very heavy.
 //!
-//! `cargo test --release -p mclv --lib interval -- --nocapture` prints the coverage, the width and how often an interval
-//! is declined, for all laws of the test; DESIGN.md has the table. No interval can cover a rare kind of tour that left no
-//! trace in the sample: each kind that matters must be expected about six times.
+//! `cargo test --release -p mclv --lib interval -- --nocapture` prints the coverage, the width and
+//! how often an interval is declined, for all distributions of the test; `docs/decisions` has the
+//! table. No interval can cover a rare kind of tour that left no trace in the sample: each kind
+//! that matters must be expected about six times.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// The 0.975 quantile of the normal law.
 const Z: f64 = 1.959_963_984_540_054;
-/// Fewer values than this show no tail.
+/// The smallest sample that can show a tail.
 const MIN_VALUES: usize = 2_000;
-/// One value in this many decides whether there is an interval.
+/// One value in this many decides whether an interval is given.
 const DECIDERS: usize = 4;
 /// The smallest number of deciding values that may carry the second moment.
 const MIN_CARRIERS: f64 = 4.0;
 /// The number of unseen values, as large as the largest, that the upper end allows for.
 const N_UNSEEN: f64 = 5.0;
 
-/// Why there is no interval.
+/// The reason why no interval can be given.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -62,11 +68,13 @@ impl fmt::Display for Declined {
     }
 }
 
-/// A 95 % confidence interval for the mean of independent positive numbers of one law.
+/// Returns a 95 % confidence interval for the mean of independent, identically distributed positive
+/// numbers.
 ///
 /// # Guarantee
-/// By simulation, at least 93 % of the intervals that are given cover, for laws from geometric to Pareto's with infinite
-/// variance, if every kind of value that matters for the mean is expected six times or more.
+/// In simulations, at least 93 % of the intervals that are given cover the mean, for distributions
+/// from geometric to Pareto with infinite variance, if every kind of value that matters for the
+/// mean is expected six times or more.
 ///
 /// ```
 /// use mclv::partition::{Declined, mean_interval};
@@ -82,7 +90,7 @@ impl fmt::Display for Declined {
 /// ```
 ///
 /// # Errors
-/// If the sample does not show enough of its tail.
+/// Returns [`Declined`] if the sample does not show enough of its tail.
 ///
 /// # Panics
 /// If a value is not a positive number.
@@ -97,19 +105,21 @@ pub fn mean_interval(x: &[f64]) -> Result<(f64, f64), Declined> {
     let (deciding, measuring) = split(x);
     let largest = decide(&deciding)?;
     let (low, high) = measure(&measuring, largest);
-    // What is reported is the mean of all.
+    // The reported value is the mean of all.
     let mean = x.iter().sum::<f64>() / x.len() as f64;
     Ok((low.min(mean), high.max(mean)))
 }
 
-/// The widest logarithm of an interval by [`small_excess_interval`].
+/// The largest logarithm of the upper end that [`small_excess_interval`] accepts.
 const SMALL: f64 = 0.05;
 
-/// An interval for the mean of tour lengths of which nearly all are 1, where [`mean_interval`] has too little to go by.
+/// Returns an interval for the mean of tour lengths if nearly all lengths are 1, where
+/// [`mean_interval`] has too little evidence.
 ///
-/// No length is below 1, so neither is the mean: the lower end is 1 without any doubt. The upper end allows for five
-/// unseen tours that are as long as the longest, or as `scale`, which is how long chains from elsewhere took to come into
-/// the stopping set. `None` if the interval would be wider than 0.05 in the logarithm: then the tail matters.
+/// No length is below 1, so the mean is not either, and the lower end is 1 for certain. The upper
+/// end allows for five unseen tours that are as long as the longest tour, or as `scale`: the number
+/// of steps that chains from elsewhere took to reach the stopping set. Returns `None` if the
+/// interval would be wider than 0.05 in the logarithm, because then the tail matters.
 pub(super) fn small_excess_interval(lengths: &[f64], scale: f64) -> Option<(f64, f64)> {
     if lengths.len() < MIN_VALUES {
         return None;
@@ -120,10 +130,11 @@ pub(super) fn small_excess_interval(lengths: &[f64], scale: f64) -> Option<(f64,
     (high.ln() <= SMALL).then_some((1.0, high))
 }
 
-/// The shortest that an unseen tour is taken to be.
+/// The shortest length that an unseen tour is assumed to have.
 const MIN_SCALE: f64 = 10.0;
 
-/// The values that decide, and those that measure. Numbered through: stratified tours begin in order of their strata.
+/// Splits values into those that decide and those that measure. Every fourth one decides, because
+/// stratified tours begin in order of their strata.
 pub(super) fn split(x: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let part = |decides: bool| {
         let of = move |(k, &y): (usize, &f64)| (k.is_multiple_of(DECIDERS) == decides).then_some(y);
@@ -132,7 +143,7 @@ pub(super) fn split(x: &[f64]) -> (Vec<f64>, Vec<f64>) {
     (part(true), part(false))
 }
 
-/// The largest value, if these show a tail.
+/// Returns the largest value if the values show a tail.
 fn decide(x: &[f64]) -> Result<f64, Declined> {
     let carriers = n_carriers(x);
     if carriers < MIN_CARRIERS {
@@ -141,7 +152,8 @@ fn decide(x: &[f64]) -> Result<f64, Declined> {
     Ok(most(x))
 }
 
-/// The interval, if values up to `largest` are known to occur. Those only widen it.
+/// Returns the interval, given that values up to `largest` are known to occur. Such values only
+/// widen it.
 fn measure(x: &[f64], largest: f64) -> (f64, f64) {
     let seen = Moments::new(x);
     (seen.hall(Z), seen.with(N_UNSEEN, most(x).max(largest)).hall(-Z))
@@ -151,7 +163,8 @@ fn most(x: &[f64]) -> f64 {
     x.iter().copied().fold(0.0, f64::max)
 }
 
-/// `(Σy²)²/Σy⁴` of the excesses `y` over the smallest value: how many values carry the second moment. 0 if all are equal.
+/// Returns `(Σy²)²/Σy⁴` of the excesses `y` over the smallest value: the number of values that
+/// carry the second moment. It is 0 if all values are equal.
 pub(super) fn n_carriers(x: &[f64]) -> f64 {
     let least = x.iter().copied().fold(f64::INFINITY, f64::min);
     let (two, four) = x.iter().fold((0.0, 0.0), |(two, four), x| {
@@ -181,7 +194,7 @@ impl Moments {
         Self { n, mean, two, three }
     }
 
-    /// The same with `count` more values `x`.
+    /// Returns the sums after `count` more values `x`.
     fn with(self, count: f64, x: f64) -> Self {
         let n = self.n + count;
         let mean = (self.n * self.mean + count * x) / n;
@@ -194,7 +207,7 @@ impl Moments {
         }
     }
 
-    /// The end of Hall's interval that belongs to the normal quantile `z`.
+    /// Returns the end of Hall's interval that belongs to the normal quantile `z`.
     fn hall(self, z: f64) -> f64 {
         if self.two == 0.0 {
             return self.mean;

@@ -12,43 +12,45 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// A note tells of a standard error that is this many times the target.
+/// A note is added if the standard error is at least this multiple of the target.
 const TARGET_MISSED: f64 = 1.25;
 
-/// How many tours to make.
+/// How many tours [`mclv`] runs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Effort {
     /// Run exactly this number of tours.
     Tours(usize),
-    /// Run as many tours as this standard error of `log Z` takes, by the forecast of pilot tours. Pilot
-    /// tours are not part of the estimate, and the number is not changed afterwards: stopping when an
-    /// *estimated* error is small would bias the estimate.
+    /// Run the number of tours that pilot tours forecast for this standard error of `log Z`. Pilot
+    /// tours are not part of the estimate, and the number is not changed afterwards: stopping when
+    /// an *estimated* error is small would bias the estimate.
     TargetSe(f64),
-    /// Run as many tours as are expected to take half of `max_steps`, 256 at least and 2¹⁸ at most.
+    /// Run the number of tours that are expected to take half of `max_steps`: at least 256, at most
+    /// 2¹⁸.
     Affordable,
 }
 
-/// Settings of [`mclv`].
+/// Settings for [`mclv`]: the number of tours, their limits, the scouts and the seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct MclvSettings {
-    /// How many tours.
+    /// How many tours to run.
     pub effort: Effort,
     /// The chain of the visible units: true Gibbs, or mean field, which has no guarantee.
     pub visible: VisibleChain,
-    /// Whether starts are spread evenly over `π_S`.
+    /// If true, starts are spread evenly over `π_S`; if false, they are independent.
     pub stratified: bool,
-    /// Steps after which a tour is cut.
+    /// The number of steps after which a tour is cut. `None` means no limit.
     pub max_length: Option<u32>,
-    /// Steps of all tours together, pilot tours included.
+    /// The number of steps that all tours may make together, including pilot tours. `None` means no
+    /// limit.
     pub max_steps: Option<u64>,
-    /// Seconds of all tours together, pilot tours included.
+    /// The seconds that all tours may take together, including pilot tours. `None` means no limit.
     pub max_seconds: Option<f64>,
-    /// Chains from random starts that must reach the stopping set before there is an interval; 0: none are sent, and there
-    /// is no interval.
+    /// The number of scouts: chains from random starts that must reach the stopping set before an
+    /// interval is given. With 0, the estimate has no interval.
     pub n_scouts: usize,
-    /// Seed of starts and steps.
+    /// The seed of starts and steps.
     pub seed: u64,
 }
 
@@ -68,17 +70,18 @@ impl Default for MclvSettings {
     }
 }
 
-/// `log Z` as `log Z_S` plus the logarithm of the mean tour length, `Ẑ = Z_S·ξ̄`.
+/// Estimates `log Z` from tours: `Ẑ = Z_S·ξ̄`, the weight of the stopping set times the mean tour
+/// length.
 ///
 /// # Guarantee
-/// With a Gibbs chain and no budget, `E[Ẑ] = Z` for any number of tours ([`Guarantee::UnbiasedZ`]). With a budget,
-/// a tour that is cut counts with the steps that it made, and `E[Ẑ] ≤ Z` ([`Guarantee::LowerBound`]): whether
-/// tours *were* cut does not matter, because an estimate that is called unbiased only if none was cut is biased.
-/// A mean-field chain has no guarantee.
+/// With a Gibbs chain and no budget, `E[Ẑ] = Z` for any number of tours ([`Guarantee::UnbiasedZ`]).
+/// With a budget, a tour that is cut counts with the steps that it made, and `E[Ẑ] ≤ Z`
+/// ([`Guarantee::LowerBound`]). This label does not depend on whether tours *were* cut: an estimate
+/// that is called unbiased only if none was cut is biased. A mean-field chain has no guarantee.
 ///
-/// [`mean_interval`] gives the interval, if no tour was cut and if chains from random starts reach the stopping set.
-/// Otherwise a note says why there is none. The standard error is `None` if all lengths are equal, if a few tours
-/// carry it, or if chains do not reach the set.
+/// [`mean_interval`] gives the interval, if no tour was cut and if chains from random starts reach
+/// the stopping set. Otherwise a note gives the reason why there is none. The standard error is
+/// `None` if all lengths are equal, if a few tours carry it, or if chains do not reach the set.
 ///
 /// ```
 /// use mclv::{Rbm, StoppingSet, bits::BitRows, partition::{self, MclvSettings, mclv}, progress::Silent};
@@ -93,7 +96,7 @@ impl Default for MclvSettings {
 /// ```
 ///
 /// # Errors
-/// If a setting is not allowed, the set does not fit the model, or the listener says stop.
+/// If a setting is not allowed, if the set does not fit the model, or if the listener cancels.
 pub fn mclv(rbm: &Rbm, set: &StoppingSet, settings: &MclvSettings, progress: &dyn Progress) -> Result<LogZ> {
     let begun = Instant::now();
     let engine = TourEngine::new(rbm, set)?;
@@ -114,11 +117,14 @@ pub fn mclv(rbm: &Rbm, set: &StoppingSet, settings: &MclvSettings, progress: &dy
     Ok(log_z)
 }
 
-/// The estimate of [`mclv`] from tours that `engine` has made already. `n_scouts` chains from random starts look whether
-/// they reach the stopping set; without any there is no interval.
+/// Estimates `log Z` like [`mclv`], from tours that `engine` has made already.
+///
+/// `n_scouts` chains from random starts test whether they reach the stopping set. With 0, the
+/// estimate has no interval.
 ///
 /// # Errors
-/// If the tours began at data rows, because Kac's identity does not hold for such tours; or if the listener says stop.
+/// If the tours began at data rows, because Kac's identity does not hold for such tours, or if the
+/// listener cancels.
 pub fn mclv_from_tours(
     engine: &TourEngine<'_>,
     tours: &Tours,
@@ -149,7 +155,7 @@ pub fn mclv_from_tours(
     } else if n_cut > 0 {
         notes.push(Note::ToursCut { n_cut, n_tours: tours.n_tours() });
     } else {
-        // With stratified starts the variance is smaller than this interval takes it to be.
+        // With stratified starts the variance is smaller than this interval assumes.
         match mean_interval(&lengths) {
             Ok((low, high)) => {
                 interval = Some((tours.log_z_s() + low.max(1.0).ln(), tours.log_z_s() + high.ln()));
@@ -201,7 +207,7 @@ pub fn mclv_from_tours(
 }
 
 impl MclvSettings {
-    /// Limits of tours, whose number is still open.
+    /// Returns the limits of the tours. The number of tours is still open.
     pub(super) fn limits(&self) -> TourSettings {
         TourSettings {
             n_tours: 0,
@@ -215,7 +221,8 @@ impl MclvSettings {
         }
     }
 
-    /// Run the pilot tours that the effort asks for; `None` if it names the number of tours.
+    /// Runs the pilot tours that the effort asks for. Returns `None` if the effort names the number
+    /// of tours.
     pub(super) fn forecast(&self, engine: &TourEngine<'_>) -> Result<Option<Forecast>> {
         match self.effort {
             Effort::Tours(_) => Ok(None),
@@ -224,8 +231,8 @@ impl MclvSettings {
         }
     }
 
-    /// Run the tours that count, within limits from which the pilot tours have been taken off already.
-    /// Steps and seconds of the result are those of these tours alone.
+    /// Runs the tours of the estimate, within limits from which the pilot tours have been
+    /// subtracted already. The steps and seconds of the result are those of these tours alone.
     ///
     /// # Panics
     /// If the effort leaves the number of tours to a forecast and there is none.
@@ -247,7 +254,7 @@ impl MclvSettings {
             limits.n_tours = limits.n_tours.next_multiple_of(2);
         }
         if !matches!(self.effort, Effort::Tours(_)) {
-            // Each tour makes its first step, however little is left.
+            // Each tour makes its first step, even if the budget is spent.
             limits.max_steps = limits.max_steps.map(|n| n.max(limits.n_tours as u64));
             limits.max_seconds = limits.max_seconds.map(|s| s.max(1e-3));
         }

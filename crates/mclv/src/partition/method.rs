@@ -1,18 +1,18 @@
-//! Name the ways to `log Z`.
+//! Name the methods that compute or estimate `log Z`.
 
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
-/// A way to `log Z`.
+/// A method that computes or estimates `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Method {
     /// Enumeration of the smaller layer.
     Exact,
-    /// Las Vegas tours.
+    /// Las Vegas tours (see [`mclv`](super::mclv())).
     Mclv,
     /// Annealed importance sampling, from a base model to the model.
     Ais,
@@ -23,10 +23,10 @@ pub enum Method {
 }
 
 impl Method {
-    /// All methods.
+    /// All methods, in this order.
     pub const ALL: [Self; 5] = [Self::Exact, Self::Mclv, Self::Ais, Self::ReverseAis, Self::Bar];
 
-    /// Returns true if the method makes use of rows of data.
+    /// Returns true if the method uses rows of data.
     pub fn uses_data(self) -> bool {
         self != Self::Exact
     }

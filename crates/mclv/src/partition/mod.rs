@@ -1,4 +1,4 @@
-//! The partition function `Z`: a planner, the methods it uses, and what each of them guarantees.
+//! The partition function `Z`: a planner, the methods it uses, and the guarantee of each method.
 
 mod agreement;
 mod ais;

@@ -3,10 +3,10 @@
 //! ```text
 //! p_β(v) ∝ exp(b₀ᵀv) · exp(β dᵀv) · Π_j (1 + e^{β(a + Wᵀv)_j}),      d = b − b₀,  0 ≤ β ≤ 1
 //! ```
-//! `β = 0` is the base model, whose `Z` is known; `β = 1` is the model. `d` is stored as one more column of
-//! `W`, whose hidden unit is always on. One product with `W` then gives everything that is needed of a visible
-//! state, and one product with `β` times a hidden state gives the visible inputs at any temperature. Weights are
-//! never scaled, so all temperatures share one matrix.
+//! `β = 0` is the base model, whose `Z` is known; `β = 1` is the model. `d` is stored as one more
+//! column of `W`, whose hidden unit is always on. One product with `W` then gives all inputs that a
+//! visible state determines, and one product with `β` times a hidden state gives the visible inputs
+//! at any temperature. Weights are never scaled, so all temperatures share one matrix.
 
 use crate::bits::words_for;
 use crate::model::Rbm;
@@ -28,7 +28,8 @@ pub(super) struct Path {
 }
 
 impl Path {
-    /// From independent units with the biases `base`, or the model's own, to `rbm`.
+    /// Builds the path from independent units with the biases `base`, or with the model's own, to
+    /// `rbm`.
     pub(super) fn new(rbm: &Rbm, base: Option<&[f32]>) -> Result<Self> {
         let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
         let base = base.unwrap_or(rbm.visible_bias());
@@ -60,7 +61,7 @@ impl Path {
     }
 }
 
-/// Visible states, each with random numbers of its own and at a temperature of its own.
+/// Visible states, each with its own random numbers and its own temperature.
 pub(super) struct Replicas<'a> {
     path: &'a Path,
     streams: Vec<Stream>,
@@ -77,17 +78,17 @@ pub(super) struct Replicas<'a> {
 }
 
 impl<'a> Replicas<'a> {
-    /// Draws from the base model, one for each stream.
+    /// Draws one state from the base model for each stream.
     pub(super) fn from_base(path: &'a Path, streams: Vec<Stream>) -> Self {
         let v = vec![0; streams.len() * words_for(path.up.n_in())];
         let mut replicas = Self::new(path, streams, v);
-        // No hidden unit is on: what is left is the base.
+        // No hidden unit is on, so only the base model is left.
         replicas.draw_visible(0);
         replicas.find_inputs();
         replicas
     }
 
-    /// The packed states `v`, one for each stream.
+    /// Takes the packed states `v`, one for each stream.
     pub(super) fn from_states(path: &'a Path, streams: Vec<Stream>, v: &[u64]) -> Self {
         let mut replicas = Self::new(path, streams, v.to_vec());
         replicas.find_inputs();
@@ -109,8 +110,8 @@ impl<'a> Replicas<'a> {
         }
     }
 
-    /// One block-Gibbs step, `t ≥ 1` of its chain: `h ~ p_β(h|v)`, `v ~ p_β(v|h)` with state `r` at `betas[r]`. It
-    /// leaves `p_β(v)` invariant and is reversible.
+    /// Makes one block-Gibbs step, number `t ≥ 1` of its chain: `h ~ p_β(h|v)`, `v ~ p_β(v|h)` with
+    /// state `r` at `betas[r]`. The step leaves `p_β(v)` invariant and is reversible.
     pub(super) fn step(&mut self, betas: impl Fn(usize) -> f64, t: u32) {
         let isa = Isa::best();
         let n_inputs = self.path.up.n_out();
@@ -153,7 +154,7 @@ impl<'a> Replicas<'a> {
         &self.v
     }
 
-    /// Exchange the states of `r` and `s`; random numbers and temperatures stay.
+    /// Exchanges the states of `r` and `s`. Random numbers and temperatures stay where they are.
     pub(super) fn swap(&mut self, r: usize, s: usize) {
         swap_rows(&mut self.v, words_for(self.path.up.n_in()), r, s);
         swap_rows(&mut self.inputs, self.path.up.n_out(), r, s);
@@ -174,7 +175,7 @@ impl<'a> Replicas<'a> {
     }
 }
 
-/// `βx` of the hidden units; the last input is not one of them.
+/// Computes `βx` for the hidden units. The last input does not belong to a hidden unit.
 fn scale(row: &mut [f64], beta: f64, x: &[f64]) {
     row.iter_mut().zip(x).for_each(|(y, x)| *y = beta * x);
 }

@@ -1,8 +1,8 @@
-//! Plan how to find `log Z`, and carry the plan out.
+//! Plan how to compute `log Z`, and carry the plan out.
 //!
-//! Without a method of the caller's choice, the plan is: enumeration if the budget allows it; else
-//! tours, if there are data or a stopping set and pilot tours return; else AIS. All commands and the
-//! evaluations of training go this way, each with its own [`Budget`].
+//! If the caller names no method, the plan is: enumeration if the budget allows it; else tours, if
+//! there are data or a stopping set and pilot tours return; else AIS. All commands and the
+//! evaluations of training use such a plan, each with its own [`Budget`].
 
 mod work;
 
@@ -23,30 +23,32 @@ pub(crate) use work::spread;
 #[cfg(test)]
 mod tests;
 
-/// How each method works.
+/// Settings of all methods of a [`Plan`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct MethodSettings {
-    /// How many tours to make.
+    /// How many tours to run.
     pub effort: Effort,
-    /// Hidden states drawn for each row of a stopping set; `None`: 1, or with a target error the
-    /// number that pilot tours find cheapest.
+    /// The number of hidden states drawn for each row of a stopping set. With `None` it is 1, or,
+    /// with a target error, the number that pilot tours find cheapest.
     pub samples_per_row: Option<usize>,
     /// The chain of the visible units in tours.
     pub visible: VisibleChain,
-    /// How much work each method may do.
+    /// Limits on the work of each method.
     pub budget: Budget,
-    /// Ladders of BAR, which finds its own temperatures.
+    /// The number of ladders of BAR. BAR finds its own temperatures.
     pub n_ladders: usize,
-    /// Steps of each ladder that count. A quarter of this number goes before them.
+    /// The number of steps of each ladder that are part of the estimate. A quarter of this number
+    /// is made before them.
     pub ladder_steps: usize,
-    /// Whether reverse AIS begins at exact samples; `None`: if they take at most two seconds.
+    /// If true, reverse AIS begins at exact samples. With `None` it does so if they take at most
+    /// two seconds.
     pub exact_samples: Option<bool>,
-    /// Seed of all random numbers.
+    /// The seed of all random numbers.
     pub seed: u64,
 }
 
 impl Default for MethodSettings {
-    /// For commands: tours for a standard error of 0.01, 8 ladders of 2,000 steps, and
+    /// The settings of commands: tours for a standard error of 0.01, 8 ladders of 2,000 steps, and
     /// [`Budget::COMMAND`].
     fn default() -> Self {
         Self {
@@ -62,19 +64,19 @@ impl Default for MethodSettings {
     }
 }
 
-/// What may help a plan.
+/// Data and choices that a [`Plan`] can use besides the model. All are optional.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Inputs<'a> {
-    /// Data, which give stopping sets, base models and starts of reverse AIS.
+    /// Data rows, which give stopping sets, base models and starts of reverse AIS.
     pub rows: Option<&'a Rows>,
-    /// A stopping set, to be used instead of one from data or from pilot chains.
+    /// A stopping set to use instead of one from data or from pilot chains.
     pub stopping_set: Option<&'a StoppingSet>,
-    /// Visible biases of the base model, to be used instead of those of `rows` (see
+    /// Visible biases of the base model, to use instead of those of `rows` (see
     /// [`base_bias`](super::base_bias)).
     pub base_bias: Option<&'a [f32]>,
 }
 
-/// How `log Z` of a model will be found: the methods to try, in order.
+/// A plan for `log Z` of a model: the methods to try, in order.
 ///
 /// ```
 /// use mclv::partition::{Agreement, Budget, Effort, Inputs, Method, MethodSettings, Plan};
@@ -101,7 +103,7 @@ pub struct Plan<'a> {
 }
 
 impl<'a> Plan<'a> {
-    /// Plan to use `method`, or the best method that the budget allows.
+    /// Plans to use `method`, or the best method that the budget allows.
     pub fn new(rbm: &'a Rbm, method: Option<Method>, settings: &MethodSettings) -> Self {
         let methods = match method {
             Some(method) => vec![method],
@@ -113,28 +115,29 @@ impl<'a> Plan<'a> {
         Self { rbm, methods, settings: settings.clone() }
     }
 
-    /// The methods in the order in which they are tried. One gives way to the next if it would
-    /// take too long, has nothing to work with, or finds that tours do not return.
+    /// Returns the methods in the order in which they are tried. A method gives way to the next if
+    /// it would take too long, has nothing to work with, or finds that tours do not return.
     pub fn methods(&self) -> &[Method] {
         &self.methods
     }
 
-    /// Returns true if rows of data will be of use, so that it is worth while to load them.
+    /// Returns true if the plan can use rows of data, so that loading them is worthwhile.
     pub fn needs_data(&self) -> bool {
         self.methods[0].uses_data()
     }
 
-    /// Carry the plan out. Steps and seconds of the result are those of everything that was done.
+    /// Carries out the plan and returns `log Z`. The steps and seconds of the result include
+    /// everything that was done.
     ///
     /// # Guarantee
-    /// That of the method which the result names: [`exact`](super::exact()), [`mclv`](super::mclv()),
-    /// [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or [`bar`](super::bar). Without a
-    /// method of the caller's choice, pilot tours decide whether AIS takes the place of tours; the tours
-    /// that count decide nothing, because a choice that depends on them would bias the result. The
-    /// result is the same for any number of threads.
+    /// The guarantee is that of the method which the result names: [`exact`](super::exact()),
+    /// [`mclv`](super::mclv()), [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or
+    /// [`bar`](super::bar). If the caller named no method, pilot tours decide whether AIS replaces
+    /// tours. The tours of the estimate decide nothing, because a choice that depends on them would
+    /// bias the result. The result is the same for any number of threads.
     ///
     /// # Errors
-    /// If a method refuses its settings, rows do not fit the model, or the listener says stop.
+    /// If a method rejects its settings, if rows do not fit the model, or if the listener cancels.
     pub fn run(&self, inputs: &Inputs<'_>, progress: &dyn Progress) -> Result<LogZ> {
         tracing::debug!("log Z: {self}");
         let mut work = Work::new(self, inputs, progress);
@@ -149,7 +152,7 @@ impl<'a> Plan<'a> {
 }
 
 impl fmt::Display for Plan<'_> {
-    /// The methods in order, with what each is expected to cost on a nominal machine.
+    /// Writes the methods in order, with the expected cost of each on a nominal machine.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
         let MethodSettings { effort, budget, n_ladders, ladder_steps, .. } = &self.settings;

@@ -1,4 +1,5 @@
-//! Estimate `log Z` from above: anneal from the model to the base (Burda, Grosse and Salakhutdinov 2015).
+//! Estimate `log Z` from above, by annealing from the model to the base model (Burda, Grosse and
+//! Salakhutdinov 2015).
 
 use super::ais::check_size;
 use super::annealing::{Begin, anneal};
@@ -15,11 +16,12 @@ use crate::rng::Purpose;
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
-/// Where the states come from that reverse AIS begins at.
+/// The origin of the states that reverse AIS begins at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Independent draws from the model itself, such as those of [`exact_samples`](super::exact_samples).
+    /// Independent draws from the model itself, such as those of
+    /// [`exact_samples`](super::exact_samples).
     ExactSamples,
     /// Rows of data.
     Data,
@@ -27,16 +29,16 @@ pub enum Origin {
     Chain,
 }
 
-/// How much work reverse AIS does for each state.
+/// Settings for [`reverse_ais`]: temperatures, base model and seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReverseAisSettings {
-    /// Temperatures between the model and the base model.
+    /// The number of temperatures between the model and the base model.
     pub n_betas: usize,
-    /// How they are spaced.
+    /// How the temperatures are spaced.
     pub spacing: Spacing,
     /// Visible biases of the base model, as for [`ais`](super::ais).
     pub base_bias: Option<Vec<f32>>,
-    /// Seed of the chains.
+    /// The seed of the chains.
     pub seed: u64,
 }
 
@@ -47,13 +49,15 @@ impl Default for ReverseAisSettings {
     }
 }
 
-/// `log Z` by AIS from the model to a model without weights, one chain from each row of `states`.
+/// Estimates `log Z` by AIS from the model to a model without weights, with one chain from each row
+/// of `states`.
 ///
 /// # Guarantee
-/// From exact samples the mean weight is unbiased for `1/Z`, and so the estimate of `log Z` is high on average: with
-/// [`ais`](super::ais), low on average, it brackets `log Z`. From data or the ends of chains nothing is guaranteed:
-/// states that the model itself would seldom draw make the estimate too low or too high. There is never an interval: read
-/// it beside [`ais`](super::ais).
+/// From exact samples, the mean weight is unbiased for `1/Z`, so the estimate of `log Z` is high on
+/// average. Together with [`ais`](super::ais), which is low on average, it brackets `log Z`. From
+/// data or from the ends of chains, nothing is guaranteed: states that the model itself would
+/// seldom draw make the estimate too low or too high. The estimate never has an interval; read it
+/// beside [`ais`](super::ais).
 ///
 /// # Cost
 /// `n_betas` block-Gibbs steps for each state.
@@ -70,7 +74,8 @@ impl Default for ReverseAisSettings {
 /// ```
 ///
 /// # Errors
-/// If there are fewer than two states or temperatures, a width is not the model's, or the listener says stop.
+/// If there are fewer than two states or temperatures, if a width is not the model's, or if the
+/// listener cancels.
 pub fn reverse_ais(
     rbm: &Rbm,
     states: &BitRows,
@@ -114,7 +119,8 @@ mod tests {
     use crate::partition::exact_samples;
     use crate::progress::Silent;
 
-    /// z of the mean of `Z/Ẑ` over 400 runs of 4 states, and the mean of `log Ẑ − log Z` in its standard errors.
+    /// z of the mean of `Z/Ẑ` over 400 runs of 4 states, and the mean of `log Ẑ − log Z` in its
+    /// standard errors.
     fn z_scores(rbm: &Rbm, states: impl Fn(u64) -> BitRows) -> (f64, f64) {
         let exact = crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value;
         let errors: Vec<f64> = (0..400)
@@ -135,8 +141,8 @@ mod tests {
         (z(errors.iter().map(|e| (-e).exp()).collect(), 1.0), z(errors, 0.0))
     }
 
-    /// From exact samples `E[Z/Ẑ] = 1` within 4.5 standard errors (false alarm 7e-6) and `log Ẑ` is high on average;
-    /// from draws of the base model instead the identity fails.
+    /// From exact samples `E[Z/Ẑ] = 1` within 4.5 standard errors (false alarm 7e-6) and `log Ẑ` is
+    /// high on average; from draws of the base model instead the identity fails.
     #[test]
     fn the_inverse_of_z_is_unbiased_from_exact_samples_only() {
         let rbm = random_rbm(7, 4, 1.5, 120);

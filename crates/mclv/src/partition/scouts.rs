@@ -1,15 +1,17 @@
 //! Look for modes that an estimate of `log Z` may miss.
 //!
-//! Every estimate rests on starts: states of the data, or draws from a base model. A mode that none of them leads to is
-//! missing from the estimate and from its error bar. Scouts are chains from *other* starts: random hidden states, and
-//! states that were annealed from several base models. What they find is evidence that does not come from the estimate.
+//! Every estimate depends on its starts: states of the data, or draws from a base model. A mode
+//! that no start leads to is missing from the estimate and from its error bar. Scouts are chains
+//! from *other* starts: random hidden states, and states that were annealed from several base
+//! models. Their states are evidence that does not come from the estimate.
 //!
-//! - The states that scouts visit join a stopping set before tours begin, round after round until new scouts find
-//!   themselves in the set.
+//! - Before tours begin, the states that scouts visit join the stopping set, round after round,
+//!   until new scouts find themselves in the set.
 //! - After tours, new scouts must reach the stopping set. If one does not, a mode may be missing.
-//! - `Σ p*(h)` over the states that scouts have visited is never above `Z`. An estimate below it is wrong.
+//! - `Σ p*(h)` over the states that scouts have visited is never above `Z`. An estimate below this
+//!   sum is wrong.
 //!
-//! A mode that neither the data nor any scout leads to stays unseen: no method can exclude it.
+//! A mode that neither the data nor any scout leads to stays unseen. No method can exclude it.
 
 use super::path::{Path, Replicas};
 use crate::bits::{BitRows, words_for};
@@ -29,13 +31,14 @@ const N_BETAS: u32 = 200;
 const BURN_IN: u32 = 50;
 /// Steps of each scout whose states are taken.
 const N_STEPS: u32 = 50;
-/// Rounds of scouts that may join a stopping set.
+/// The largest number of rounds of scouts whose states join a stopping set.
 const MAX_ROUNDS: u16 = 4;
-/// After tours, scouts may take this many times the longest tour to reach the stopping set, and at least this many steps.
+/// After tours, a scout may take this many times the longest tour to reach the stopping set, and at
+/// least this many steps.
 const PATIENCE: (u64, u64) = (2, 1_000);
-/// Steps that all scouts together may take in any case.
+/// The number of steps that all scouts together may always take.
 const MIN_WATCH: u64 = 200_000;
-/// Scouts that are sent if nobody says how many.
+/// The default number of scouts.
 pub const N_SCOUTS: usize = 128;
 
 /// The occasions on which scouts are sent. Each has its own random numbers.
@@ -59,25 +62,25 @@ impl Errand {
     }
 }
 
-/// What scouts have seen.
+/// The states that scouts have visited.
 pub(super) struct Scouts {
     /// The distinct hidden states of all scouts in their last steps.
     pub(super) visited: StoppingSet,
-    /// For each scout, the hidden states of its last steps, one after another.
+    /// For each scout, the hidden states of its last steps, in order.
     paths: Vec<BitRows>,
-    /// For each scout, its visible state in the end.
+    /// The final visible state of each scout.
     pub(super) visible: BitRows,
-    /// Steps that were made.
+    /// The number of steps that were made.
     pub(super) n_steps: u64,
 }
 
 impl Scouts {
-    /// Send `n` scouts. A quarter of them begins at random hidden states; the others are annealed from base models: from
-    /// independent fair units, from the visible units' inputs at half-active hidden units, and from `base`, if there is
-    /// one.
+    /// Sends `n` scouts. A quarter of them begins at random hidden states. The others are annealed
+    /// from base models: from independent fair units, from the visible units' inputs at half-active
+    /// hidden units, and from `base`, if there is one.
     ///
     /// # Errors
-    /// If the base has the wrong size, or the listener says stop.
+    /// If the base model has the wrong size, or if the listener cancels.
     pub(super) fn send(
         rbm: &Rbm,
         base: Option<&[f32]>,
@@ -153,7 +156,7 @@ impl Scouts {
         self.paths.len()
     }
 
-    /// The states in which those scouts are in the end that were in none of the states of `set` in their last steps.
+    /// Returns the final states of the scouts that visited no state of `set` in their last steps.
     fn outside(&self, set: &StoppingSet) -> BitRows {
         let n_hidden = self.visited.states().n_bits();
         let is_outside = |path: &&BitRows| !(0..path.n_rows()).any(|r| set.find(path.row(r)).is_some());
@@ -162,7 +165,8 @@ impl Scouts {
     }
 }
 
-/// The inputs of the visible units if every hidden unit is half active: a base model that leads to all modes alike.
+/// Returns the inputs of the visible units if every hidden unit is half active: a base model that
+/// leads to all modes alike.
 pub(super) fn spread_out_base(rbm: &Rbm) -> Vec<f32> {
     let n_hidden = rbm.n_hidden();
     let weights = rbm.weights();
@@ -171,7 +175,8 @@ pub(super) fn spread_out_base(rbm: &Rbm) -> Vec<f32> {
         .collect()
 }
 
-/// The packed visible states of chains that were annealed from a base model, one for each stream.
+/// Returns the packed visible states of chains that were annealed from a base model, one for each
+/// stream.
 fn anneal(
     rbm: &Rbm,
     base: &[f32],
@@ -193,8 +198,9 @@ fn anneal(
     Ok(team::try_blocks(streams.len().div_ceil(BLOCK), of_block)?.concat())
 }
 
-/// The states that scouts found outside `set`, so that they can join it; and the steps that were made. New scouts are
-/// sent until all of them find themselves in the set, four rounds at most and no more than `max_steps`.
+/// Returns the states that scouts found outside `set`, so that they can join it, and the number of
+/// steps made. New scouts are sent until all of them find themselves in the set, for at most four
+/// rounds and `max_steps` steps.
 pub(crate) fn states_to_join(
     rbm: &Rbm,
     set: Option<&StoppingSet>,
@@ -233,19 +239,19 @@ pub(crate) fn states_to_join(
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Reach {
     pub(super) n_scouts: usize,
-    /// Scouts that did not reach the set.
+    /// The number of scouts that did not reach the set.
     pub(super) n_out: usize,
-    /// Steps that each was allowed.
+    /// The number of steps that each scout was allowed.
     pub(super) allowed: u32,
-    /// Steps of the scout that took the longest, of those that reached the set.
+    /// The number of steps of the slowest scout that reached the set.
     pub(super) longest: u32,
-    /// Steps that were made.
+    /// The number of steps that were made.
     pub(super) n_steps: u64,
 }
 
 impl Reach {
-    /// Send new scouts to the stopping set of `tours`. They may take twice the longest tour to reach it: a tour to where
-    /// they are would have been seen.
+    /// Sends new scouts to the stopping set of `tours`. They may take twice as many steps as the
+    /// longest tour: a tour that went where they are would have been seen.
     pub(super) fn of(
         engine: &TourEngine<'_>,
         tours: &Tours,

@@ -7,7 +7,7 @@ use crate::team;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// How inverse temperatures lie between 0 and 1.
+/// How inverse temperatures are spaced between 0 and 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spacing {
@@ -15,13 +15,14 @@ pub enum Spacing {
     Linear,
     /// Closer at both ends: evenly spaced points through a logistic function from −4 to 4.
     Sigmoid,
-    /// Dense where the distribution changes fast, by a pilot of other chains: equal steps of thermodynamic length.
+    /// Dense where the distribution changes fast: equal steps of thermodynamic length, which a
+    /// pilot of other chains measures.
     #[default]
     Adaptive,
 }
 
 impl Spacing {
-    /// `n + 1` temperatures from 0 to 1.
+    /// Returns `n + 1` temperatures from 0 to 1.
     pub(super) fn ladder(
         self,
         path: &Path,
@@ -38,7 +39,7 @@ impl Spacing {
     }
 }
 
-/// From [0, 1] to [0, 1], flat at both ends.
+/// Maps [0, 1] to [0, 1] by a logistic curve, flat at both ends.
 fn logistic(t: f64) -> f64 {
     const STEEPNESS: f64 = 4.0;
     let sigmoid = |x: f64| 1.0 / (1.0 + (-x).exp());
@@ -46,23 +47,25 @@ fn logistic(t: f64) -> f64 {
     ((sigmoid(STEEPNESS * (2.0 * t - 1.0)) - end) / (1.0 - 2.0 * end)).clamp(0.0, 1.0)
 }
 
-/// Chains of the pilot, and how many make a unit of parallel work.
+/// Chains of the pilot, and chains per unit of parallel work.
 const PILOT_CHAINS: usize = 32;
 const BLOCK: usize = 16;
 
-/// Share of the temperatures that are placed without the pilot, because the pilot may have missed something.
+/// The share of the temperatures that are placed without the pilot, because the pilot may have
+/// missed something.
 const RESERVE: f64 = 0.1;
 
-/// What pilot chains, which are not part of any estimate, say about the path.
+/// Measurements of pilot chains along the path. These chains are not part of any estimate.
 pub(super) struct Pilot {
     /// A coarse ladder.
     betas: Vec<f64>,
-    /// The thermodynamic length `∫ sd(d log p*_β / dβ) dβ` from 0 to each of its temperatures.
+    /// The thermodynamic length `∫ sd(d log p*_β / dβ) dβ` from 0 to each temperature of `betas`.
     length: Vec<f64>,
 }
 
 impl Pilot {
-    /// Anneal along `n` temperatures and measure how much the slopes of the log weights differ between chains.
+    /// Anneals along `n` temperatures and measures how much the slopes of the log weights differ
+    /// between chains.
     pub(super) fn run(path: &Path, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
         let betas: Vec<f64> = (0..=n).map(|t| logistic(t as f64 / n as f64)).collect();
         let of_block = |block: usize| {
@@ -97,11 +100,11 @@ impl Pilot {
         self.length[self.length.len() - 1]
     }
 
-    /// `n + 1` temperatures from 0 to 1 at equal distances along the path.
+    /// Returns `n + 1` temperatures from 0 to 1 at equal distances along the path.
     pub(super) fn ladder(&self, n: usize) -> Vec<f64> {
         let last = self.betas.len() - 1;
         let total = self.length();
-        // Without weights there is nothing to see, and any ladder will do.
+        // Without weights all chains have the same slopes, and any ladder will do.
         let reserve = if total > 0.0 { RESERVE } else { 1.0 };
         let position = |t: usize| {
             let seen = if total > 0.0 { self.length[t] / total } else { 0.0 };
@@ -153,9 +156,10 @@ mod tests {
         }
     }
 
-    /// Without weights, from a base of 0 to biases of 2, the slope is `2Σv` at `p_β`, whose variance is
-    /// `Σ 4σ(2β)σ(−2β)`. Each of 400 standard deviations is known to 1/√62 from 32 chains, and steps are independent:
-    /// the length is within 5 % (more than 4.5 standard errors, false alarm 7e-6).
+    /// Without weights, from a base of 0 to biases of 2, the slope is `2Σv` at `p_β`, whose
+    /// variance is `Σ 4σ(2β)σ(−2β)`. Each of 400 standard deviations is known to 1/√62 from 32
+    /// chains, and steps are independent: the length is within 5 % (more than 4.5 standard errors,
+    /// false alarm 7e-6).
     #[test]
     fn the_length_of_independent_units_is_known() {
         let n = 50;

@@ -6,25 +6,27 @@ use super::interval::split;
 /// The mean of positive weights that are given by their logarithms.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Weights {
-    /// The logarithm of their mean.
+    /// The logarithm of the mean weight.
     pub(super) log_mean: f64,
-    /// Its standard error, by the delta method.
+    /// The standard error of `log_mean`, by the delta method.
     pub(super) std_err: f64,
-    /// `(Σw)²/Σw²`: this many equal weights would be as good.
+    /// `(Σw)²/Σw²`: the number of equal weights that would give the same error.
     pub(super) effective: f64,
     /// The logarithm of the mean of log-normal weights with these moments, and its standard error.
     cox: (f64, f64),
-    /// The standard deviation of their logarithms.
+    /// The standard deviation of the log weights.
     spread: f64,
     n: usize,
     interval: Option<(f64, f64)>,
 }
 
-/// An interval takes this many weights at least, and the log weights that decide may have this standard deviation at
-/// most. If they vary more, the mean depends on large weights that have not been seen.
+/// An interval needs at least this many weights, and the log weights that decide may have at most
+/// this standard deviation. If they vary more, the mean depends on large weights that have not been
+/// seen.
 const HEALTHY_SIZE: usize = 128;
 const HEALTHY_SPREAD: f64 = 0.25;
-/// The upper half of the interval is this many times as wide, because a sample lacks large weights rather than small.
+/// The upper half of the interval is widened by this factor, because a sample lacks large weights
+/// rather than small ones.
 const UPPER: f64 = 1.5;
 
 impl Weights {
@@ -36,7 +38,7 @@ impl Weights {
             log_w.len() >= HEALTHY_SIZE && Self::without_interval(&deciding).spread <= HEALTHY_SPREAD;
         let interval = is_healthy.then(|| {
             let (low, high) = Self::without_interval(&measuring).around();
-            // What is reported is the mean of all.
+            // The reported value is the mean of all.
             (low.min(all.log_mean), high.max(all.log_mean))
         });
         Self { interval, ..all }
@@ -62,16 +64,19 @@ impl Weights {
         }
     }
 
-    /// A 95 % interval for the logarithm of the expected weight, unless weights vary too much.
+    /// Returns a 95 % interval for the logarithm of the expected weight, or `None` if weights vary
+    /// too much.
     ///
-    /// Every fourth weight decides whether there is an interval, and the other weights give it. The interval is
-    /// therefore independent of the decision, and samples that look good by chance do no harm.
+    /// Every fourth weight decides whether there is an interval, and the other weights give it. The
+    /// interval is therefore independent of the decision, and samples that look good by chance do
+    /// no harm.
     pub(super) fn interval(&self) -> Option<(f64, f64)> {
         self.interval
     }
 
-    /// The hull of two intervals: the delta method's, which is right for many weights of any law, and Cox's for
-    /// log-normal weights, which is right even if the rare large weights have not been seen.
+    /// Returns the hull of two intervals: that of the delta method, which is right for many weights
+    /// of any distribution, and Cox's for log-normal weights, which is right even if the rare large
+    /// weights have not been seen.
     fn around(&self) -> (f64, f64) {
         let t = student(self.n - 1);
         let of = |(centre, error): (f64, f64)| (centre - t * error, centre + UPPER * t * error);
@@ -79,18 +84,18 @@ impl Weights {
         (plain.0.min(cox.0), plain.1.max(cox.1))
     }
 
-    /// Whether the log weights vary so little that their mean can be trusted.
+    /// Returns true if the log weights vary so little that their mean can be trusted.
     pub(super) fn are_healthy(&self) -> bool {
         self.spread <= HEALTHY_SPREAD
     }
 
-    /// The standard error, if a quarter of the chains or more carries the weight. Otherwise it is an estimate from a few
-    /// numbers, and most often far too small.
+    /// Returns the standard error if at least a quarter of the chains carries the weight. Otherwise
+    /// the standard error rests on a few numbers, and most often is far too small.
     pub(super) fn known_std_err(&self) -> Option<f64> {
         (self.effective >= 0.25 * self.n as f64).then_some(self.std_err)
     }
 
-    /// What a reader should know, with the cure.
+    /// Returns notes for the reader, with remedies.
     pub(super) fn notes(&self) -> Vec<Note> {
         let mut notes = vec![Note::EffectiveSampleSize {
             effective: self.effective,
@@ -106,7 +111,8 @@ impl Weights {
     }
 }
 
-/// The 97.5 % quantile of Student's t, by Cornish and Fisher's expansion: within 0.01 from 4 degrees of freedom on.
+/// Returns the 97.5 % quantile of Student's t, by the expansion of Cornish and Fisher. It is within
+/// 0.01 from 4 degrees of freedom on.
 pub(super) fn student(degrees: usize) -> f64 {
     let (z, d) = (1.959_963_985_f64, degrees as f64);
     let (z3, z5, z7) = (z.powi(3), z.powi(5), z.powi(7));
@@ -121,7 +127,8 @@ mod tests {
     use crate::rng::{Purpose, Reader, stream};
     use std::f64::consts::{PI, SQRT_2};
 
-    /// Log weights of unit standard deviation, and the logarithm of the mean weight if they are scaled by `sigma`.
+    /// Log weights of unit standard deviation, and the logarithm of the mean weight if they are
+    /// scaled by `sigma`.
     type Law = (&'static str, fn(&mut Reader) -> f64, fn(f64) -> f64);
 
     fn exponential(rng: &mut Reader) -> f64 {
@@ -133,7 +140,8 @@ mod tests {
         (u / (1.0 - u)).ln()
     }
 
-    /// From tails that end to weights like Pareto's. The last two had no part in the choice of constants.
+    /// From tails that end to weights like Pareto's. The last two had no part in the choice of
+    /// constants.
     const LAWS: [Law; 5] = [
         ("normal", |rng| rng.normal(), |sigma| 0.5 * sigma * sigma),
         ("minus exponential", |rng| -exponential(rng), |sigma| -sigma.ln_1p()),
@@ -149,8 +157,9 @@ mod tests {
         ),
     ];
 
-    /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of all that it would cover: who
-    /// decides does not measure, so that this is the coverage of those given.
+    /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of all
+    /// samples that it would cover. The deciding values do not measure, so this is also the
+    /// coverage of the given intervals.
     fn coverage((_, draw, log_mean): Law, n: usize, sigma: f64) -> (f64, f64) {
         const RUNS: usize = 4000;
         let mut rng = stream(700, Purpose::SelfTest, n as u64).reader();
@@ -164,9 +173,9 @@ mod tests {
         (given as f64 / RUNS as f64, covered as f64 / RUNS as f64)
     }
 
-    /// By simulation, with light and heavy tails: where more than 0.2 % of samples get an interval, at least 93 % of these
-    /// cover. The limit is 3.5 standard errors of 4,000 runs lower, at 91.6 %: a law that covers exactly 93 % fails for 2
-    /// seeds in 10,000.
+    /// By simulation, with light and heavy tails: where more than 0.2 % of samples get an interval,
+    /// at least 93 % of these cover. The limit is 3.5 standard errors of 4,000 runs lower, at 91.6
+    /// %: a law that covers exactly 93 % fails for 2 seeds in 10,000.
     #[test]
     fn intervals_cover_where_they_are_given() {
         eprintln!("law, n, standard deviation: given, coverage");

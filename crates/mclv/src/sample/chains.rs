@@ -16,70 +16,74 @@ use mclv_kernels::tiles::Tiles;
 use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Chains per unit of parallel work. Fixed, though no result depends on it.
+/// Chains per unit of parallel work. No result depends on this number.
 const BLOCK: usize = 16;
 
-/// Steps between two looks at whether to stop.
+/// Steps between two checks for cancellation.
 const STEPS_PER_ROUND: u32 = 64;
 
-/// The longest chain: each step takes two numbers of its stream's 2³², the start two more.
+/// The largest number of steps of a chain: each step takes two of its stream's 2³² numbers, and the
+/// start takes two more.
 const MAX_STEPS: u32 = u32::MAX / 2 - 1;
 
-/// Times at which the chains of the first block are looked at, over the second half of their steps: too few to be felt.
+/// The number of times that the chains of the first block are recorded over the second half of
+/// their steps. These few records cost almost nothing.
 const RECORDS: u32 = 256;
 
-/// Chains from random states that the first block is compared with.
+/// The number of chains from random states that the first block is compared with.
 const WITNESSES: usize = BLOCK;
 
-/// Values in all samples together, a byte each in a file.
+/// The largest number of values in all samples together, a byte each in a file.
 const MAX_VALUES: usize = 1 << 33;
 
-/// How many samples to draw, and how long each chain runs.
+/// Settings for [`sample`]: how many samples to draw, and how long each chain runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SampleSettings {
-    /// Samples, each from a chain of its own.
+    /// The number of samples, each from a chain of its own.
     pub n_samples: usize,
-    /// Block-Gibbs steps from a chain's start to its sample.
+    /// The number of block-Gibbs steps from a chain's start to its sample.
     pub burn_in: u32,
-    /// Whether to keep `E[v|h]` of the last step too.
+    /// If true, `E[v|h]` of the last step is kept too.
     pub means: bool,
-    /// Seed of the chains.
+    /// The seed of the chains.
     pub seed: u64,
 }
 
 impl Default for SampleSettings {
-    /// 64 samples after 1000 steps.
+    /// 64 samples, each after 1000 steps.
     fn default() -> Self {
         Self { n_samples: 64, burn_in: 1000, means: false, seed: 0 }
     }
 }
 
-/// Where chains begin.
+/// The states that chains begin in.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Start<'a> {
-    /// At draws from the visible biases alone: independent units.
+    /// Draws from the visible biases alone, as independent units.
     Bias,
-    /// Chain `r` at row `r`, after the last row from the first again. Grey rows are taken as they are.
+    /// Chain `r` begins at row `r`, counting from the first row again after the last. Grey rows are
+    /// used as they are.
     Rows(&'a Rows),
 }
 
-/// What [`sample`] draws.
+/// The result of [`sample`]: samples, their means, and how the chains mixed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Samples {
-    /// The sampled `v`, a row each.
+    /// The sampled `v`, one per row.
     pub v: BitRows,
-    /// `E[v|h]` at the hidden states that `v` was drawn from, if asked for: the same samples, smoothed. Units whose
-    /// values were given have these.
+    /// `E[v|h]` at the hidden states that `v` was drawn from, if requested: the same samples,
+    /// smoothed. Known units have their given values.
     pub means: Option<RealRows>,
-    /// How the first 16 chains moved over the second half of their steps, times in steps; `None` if that was too short to
-    /// say. They are compared with 16 more chains that begin in random states, by the free energy and by the leading
-    /// directions of the weights; the worst of these numbers counts. Chains with different known values are not compared
-    /// with each other.
+    /// How the first 16 chains mixed over the second half of their steps, with times in steps.
+    /// `None` if that half was too short to judge. The chains are compared with 16 more chains that
+    /// begin in random states, by the free energy and by the leading directions of the weights; the
+    /// worst of these numbers counts. Chains with different known values are not compared with each
+    /// other.
     pub mixing: Option<Mixing>,
 }
 
 impl Samples {
-    /// What there is to look at: the means if they were asked for, else the samples.
+    /// Returns the rows to show: the means if they were requested, else the samples.
     pub fn rows(&self) -> Rows {
         match &self.means {
             Some(means) => Rows::Reals(means.clone()),
@@ -87,12 +91,14 @@ impl Samples {
         }
     }
 
-    /// The bytes of a `.npy` file: the means (f32) if they were asked for, else the samples (u8, 0 and 1).
+    /// Returns the bytes of a `.npy` file: the means (f32) if they were requested, else the samples
+    /// (u8, 0 and 1).
     pub fn to_npy(&self) -> Vec<u8> {
         self.means.as_ref().map_or_else(|| bits_to_npy(&self.v), reals_to_npy)
     }
 
-    /// The bytes of an `.npz` file: `samples` (u8, 0 and 1) and, if they were asked for, `means` (f32).
+    /// Returns the bytes of an `.npz` file: `samples` (u8, 0 and 1) and, if they were requested,
+    /// `means` (f32).
     pub fn to_npz(&self) -> Vec<u8> {
         let mut arrays = vec![("samples", bits_to_npy(&self.v))];
         arrays.extend(self.means.as_ref().map(|means| ("means", reals_to_npy(means))));
@@ -112,19 +118,22 @@ fn reals_to_npy(rows: &RealRows) -> Vec<u8> {
     to_npy(&[rows.n_rows(), rows.n_columns()], rows.values())
 }
 
-/// Draw `v` from `p(v)`, or from `p(v_unknown | v_known)`, with a block-Gibbs chain for each sample.
+/// Draws `v` from `p(v)`, or from `p(v_unknown | v_known)`, with one block-Gibbs chain for each
+/// sample.
 ///
-/// A step draws `h ~ p(h|v)` and then `v ~ p(v|h)`; known units are set to their values at the start and after each
-/// draw of `v`, which makes the chain one for the conditional distribution.
+/// A step draws `h ~ p(h|v)` and then `v ~ p(v|h)`. Known units are set to their values at the
+/// start and after each draw of `v`, so that the chain has the conditional distribution as its
+/// target.
 ///
 /// # Guarantee
-/// Samples are independent of each other given their starts. Each step leaves the target distribution invariant, but
-/// **nothing says that `burn_in` steps reach it**: where the model has modes that chains seldom leave, samples
-/// remember where they began. The same seed gives the same samples for any number of threads, and the first `n` of
-/// many samples are the `n` samples of a shorter run.
+/// Samples are independent of each other given their starts. Each step leaves the target
+/// distribution invariant, but **there is no guarantee that `burn_in` steps reach it**: if the
+/// model has modes that chains seldom leave, samples depend on their starts. The same seed gives
+/// the same samples for any number of threads, and the first `n` of many samples are the `n`
+/// samples of a shorter run.
 ///
 /// # Cost
-/// `n_samples × burn_in` steps, each about as dear as the random numbers of all its units.
+/// `n_samples × burn_in` steps. A step costs about as much as the random numbers of all its units.
 ///
 /// ```
 /// use mclv::{Rbm, progress::Silent, sample::{SampleSettings, Start, sample}};
@@ -137,7 +146,7 @@ fn reals_to_npy(rows: &RealRows) -> Vec<u8> {
 /// ```
 ///
 /// # Errors
-/// If there is nothing to draw, a width is not the model's, or the listener says stop.
+/// If there is nothing to draw, if a width is not the model's, or if the listener cancels.
 pub fn sample(
     rbm: &Rbm,
     settings: &SampleSettings,
@@ -189,11 +198,14 @@ pub fn sample(
 }
 
 impl Rbm {
-    /// Draws `n_samples` visible states, each from a Gibbs chain of its own that makes `burn_in` steps from independent units.
-    /// `rng` is any generator with `rand`'s trait; one number of it is the seed of all chains.
+    /// Draws `n_samples` visible states, each from a Gibbs chain that makes `burn_in` steps from
+    /// independent units.
+    ///
+    /// `rng` is any generator with `rand`'s trait. One number of it becomes the seed of all chains.
     ///
     /// # Guarantee
-    /// That of [`sample`], which has more to choose from: starts, known units, means, and how the chains mixed.
+    /// The guarantee of [`sample`]. That function has more options (starts, known units, means) and
+    /// also reports how the chains mixed.
     ///
     /// ```
     /// use mclv::{Rbm, rng::{Purpose, stream}};
@@ -211,12 +223,12 @@ impl Rbm {
     }
 }
 
-/// Steps between two recorded energies.
+/// The number of steps between two records.
 fn stride(burn_in: u32) -> u32 {
     (burn_in / 2).div_ceil(RECORDS).max(1)
 }
 
-/// What is known of the first `n` chains; chains after them have the same again.
+/// The known values of the first `n` chains. Chains after them use the same values again.
 #[derive(Clone, Copy)]
 struct Conditions<'a> {
     given: Option<&'a Given>,
@@ -224,12 +236,13 @@ struct Conditions<'a> {
 }
 
 impl<'a> Conditions<'a> {
-    /// The number of the distribution of a chain: chains with the same number have the same known values.
+    /// Returns the number of the distribution of a chain. Chains with the same number have the same
+    /// known values.
     fn number_of(&self, chain: usize) -> usize {
         self.given.map_or(0, |given| given.row_number(chain % self.n))
     }
 
-    /// The known values of a chain, packed, zero elsewhere.
+    /// Returns the known values of a chain, packed, with zeros elsewhere.
     fn row_of(&self, chain: usize) -> Option<&'a [u64]> {
         self.given.map(|given| given.row_of_chain(chain % self.n))
     }
@@ -257,16 +270,16 @@ fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&
     given.map_or(Ok(()), |given| rbm.check_width(given.n_visible()))
 }
 
-/// What a block of chains leaves beside its samples.
+/// The results of a block of chains besides its samples.
 struct Finished {
-    /// The last means, if they are wanted.
+    /// The last means, if they were requested.
     means: Vec<f32>,
-    /// What the probe recorded, if there is one.
+    /// The records of the probe, if there is one.
     records: Records,
 }
 team::parcel!(Finished { means, records });
 
-/// Some chains that are advanced together.
+/// Chains that are advanced together.
 struct Block<'a> {
     rbm: &'a Rbm,
     /// The first chain's number.
@@ -278,8 +291,9 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Run all steps; `pause` hears how many were made and says whether to stop. Leaves the samples in `v`. Without a start
-    /// these are witnesses, which begin in random states and have random numbers of their own.
+    /// Runs all steps and leaves the samples in `v`. `pause` is called with the number of steps
+    /// made and returns true to stop. Without a start, these are witnesses, which begin in random
+    /// states and have their own random numbers.
     fn run(
         &self,
         v: &mut [u64],
@@ -293,7 +307,7 @@ impl Block<'_> {
         let mut chains = self.chains(purpose);
         match start {
             None => scatter(&mut chains, rbm, settings.seed, purpose, scratch),
-            // No hidden unit is on: what is left is the visible biases.
+            // No hidden unit is on, so only the visible biases act.
             Some(Start::Bias) => chains.sample_visible(rbm, scratch, None),
             Some(Start::Rows(rows)) => match rows.select(&self.cycle(rows.n_rows())) {
                 Rows::Bits(rows) => chains.set_v_bits(rows.words()),
@@ -301,7 +315,7 @@ impl Block<'_> {
                 Rows::Sparse(rows) => chains.set_v_reals(rows.to_reals().into_values()),
             },
         }
-        // The first number of a chain is for its start, the second is not used.
+        // The first number of a chain is for its start. The second is not used.
         chains.set_clocks(|chain| self.clock(purpose, chain, 2));
         self.clamp(&mut chains);
         let mut records = Records::new();
@@ -330,19 +344,19 @@ impl Block<'_> {
         Ok(Finished { means, records })
     }
 
-    /// Chains with no hidden unit on.
+    /// Creates chains with no hidden unit on.
     fn chains(&self, purpose: Purpose) -> Chains {
         let h = vec![0; self.n_rows * words_for(self.rbm.n_hidden())];
         let clocks = (0..self.n_rows).map(|chain| self.clock(purpose, chain, 0)).collect();
         Chains::new(self.rbm, VisibleChain::Sampled, h, clocks)
     }
 
-    /// The random numbers of one chain of the block, from half-step `next` on.
+    /// Returns the random numbers of one chain of the block, from half-step `next` on.
     fn clock(&self, purpose: Purpose, chain: usize, next: u32) -> Clock {
         Clock::new(stream(self.settings.seed, purpose, (self.first + chain) as u64), next)
     }
 
-    /// Which of `n` rows each chain takes.
+    /// Returns the row, out of `n`, that each chain takes.
     fn cycle(&self, n: usize) -> Vec<usize> {
         (self.first..self.first + self.n_rows).map(|chain| chain % n).collect()
     }

@@ -1,4 +1,4 @@
-//! Say which visible units are known, and what they are.
+//! Specify which visible units are known, and their values.
 
 use crate::bits::BitRows;
 use crate::numpy::read_npy;
@@ -8,7 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// Indices from 0 as people write them: `0-13,20`, both ends included.
+/// A list of indices from 0, written like `0-13,20`, with both ends included.
 ///
 /// ```
 /// use mclv::sample::Ranges;
@@ -22,10 +22,10 @@ use std::str::FromStr;
 pub struct Ranges(Vec<(usize, usize)>);
 
 impl Ranges {
-    /// The indices, in the order they were written.
+    /// Returns the indices, in the order they were written.
     ///
     /// # Errors
-    /// If one is not below `n`; `what` is the name of what they count.
+    /// If an index is not below `n`. `what` names the counted thing in the message.
     pub fn indices(&self, what: &'static str, n: usize) -> Result<Vec<usize>> {
         if let Some(&(_, last)) = self.0.iter().find(|(_, last)| *last >= n) {
             let cure = format!("there are {n}, counted from 0 to {}", n.saturating_sub(1));
@@ -65,9 +65,10 @@ impl fmt::Display for Ranges {
     }
 }
 
-/// Which visible units are known.
+/// The choice of visible units that are known.
 ///
-/// Its text is `rows:0-13` or `columns:0-13` of pictures, `units:0-99,200`, or the name of a `.npy` file:
+/// It is written `rows:0-13` or `columns:0-13` for pictures, `units:0-99,200`, or as the name of a
+/// `.npy` file:
 ///
 /// ```
 /// use mclv::sample::Known;
@@ -84,16 +85,17 @@ pub enum Known {
     Columns(Ranges),
     /// Units by number.
     Units(Ranges),
-    /// A `.npy` file of as many zeros and ones (unknown, known) as there are units, in any shape.
+    /// A `.npy` file of zeros and ones (unknown, known), one for each unit, in any shape.
     File(PathBuf),
 }
 
 impl Known {
-    /// One row of `n_visible` bits: 1 where a unit is known. Rows and columns are those of pictures of `image_shape`.
+    /// Returns one row of `n_visible` bits: 1 where a unit is known. Rows and columns are those of
+    /// pictures of `image_shape`.
     ///
     /// # Errors
-    /// If the shape is needed and not known or not that of `n_visible` units, an index is out of range, or the file
-    /// does not hold a mask.
+    /// If the shape is needed and is missing or does not fit `n_visible` units, if an index is out
+    /// of range, or if the file does not hold a mask.
     pub fn mask(&self, n_visible: usize, image_shape: Option<(usize, usize)>) -> Result<BitRows> {
         let shape = || match image_shape {
             Some((height, width)) if height.checked_mul(width) == Some(n_visible) => Ok((height, width)),
@@ -176,23 +178,24 @@ impl fmt::Display for Known {
     }
 }
 
-/// The values of some visible units: what samples are conditioned on.
+/// The values of known visible units, on which samples are conditioned.
 ///
-/// Chain `r` has row `r` of the values, after the last row the first again.
+/// Chain `r` has row `r` of the values, counting from the first row again after the last.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// One row.
+    /// A single row.
     mask: BitRows,
-    /// Zero where the mask is.
+    /// Zero where the mask is zero.
     values: BitRows,
 }
 
 impl Given {
-    /// The units where `mask` (one row) is 1 have their values in the rows of `values`; the rest of these is not
-    /// looked at.
+    /// Creates the condition: units where `mask` (one row) is 1 have their values in the rows of
+    /// `values`. Other values are ignored.
     ///
     /// # Errors
-    /// If there are no values, the widths differ, or the mask leaves nothing known or nothing to draw.
+    /// If there are no values, if the widths differ, or if the mask leaves nothing known or nothing
+    /// to draw.
     pub fn new(mask: BitRows, mut values: BitRows) -> Result<Self> {
         for (what, expected, got) in [
             ("rows of a mask", 1, mask.n_rows()),
@@ -224,28 +227,29 @@ impl Given {
         Ok(Self { mask, values })
     }
 
-    /// One row: 1 where a unit is known.
+    /// Returns the mask, one row: 1 where a unit is known.
     pub fn mask(&self) -> &BitRows {
         &self.mask
     }
 
-    /// Number of known units.
+    /// The number of known units.
     pub fn n_known(&self) -> usize {
         self.mask.words().iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// Visible units, known and unknown.
+    /// The number of visible units, known and unknown.
     pub fn n_visible(&self) -> usize {
         self.mask.n_bits()
     }
 
-    /// The number of the row whose known values a chain has; equal rows have one number.
+    /// Returns the number of the row whose known values a chain has. Equal rows have the same
+    /// number.
     pub(super) fn row_number(&self, chain: usize) -> usize {
         let row = self.row_of_chain(chain);
         (0..self.values.n_rows()).find(|&r| self.values.row(r) == row).unwrap_or(0)
     }
 
-    /// The known values of a chain, packed, zero elsewhere.
+    /// Returns the known values of a chain, packed, with zeros elsewhere.
     pub(super) fn row_of_chain(&self, chain: usize) -> &[u64] {
         self.values.row(chain % self.values.n_rows())
     }

@@ -1,4 +1,4 @@
-//! Draw from a model: freely, or given the values of some visible units.
+//! Draw samples from a model, either freely or given the values of some visible units.
 
 mod chains;
 mod known;

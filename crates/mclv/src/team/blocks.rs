@@ -1,14 +1,14 @@
-//! Share blocks of work over threads and ranks: the one way in which work is split.
+//! Share blocks of work over threads and ranks. All work is split here.
 
 use super::{Parcel, current, part, share};
 use crate::Result;
 use rayon::prelude::*;
 
-/// State that a block of work changes, as ranks tell it to each other.
+/// State that a block of work changes, in the form in which ranks exchange it.
 pub(crate) trait Exchange {
-    /// Append what the work has changed to `to`.
+    /// Appends the changes of the work to `to`.
     fn pack(&self, to: &mut Vec<u8>);
-    /// Take over, from the front of `from`, what the work of another rank has changed.
+    /// Takes the changes by another rank's work from the front of `from`.
     fn unpack(&mut self, from: &mut &[u8]);
 }
 
@@ -27,7 +27,7 @@ pub(crate) fn map_blocks<R: Parcel + Send>(n: usize, work: impl Fn(usize) -> R +
     try_blocks(n, |block| Ok(work(block))).expect("no rank can fail here")
 }
 
-/// [`map_blocks`] for work that can fail.
+/// Does the work of [`map_blocks`] for work that can fail.
 ///
 /// # Errors
 /// The first error of any rank.
@@ -38,7 +38,8 @@ pub(crate) fn try_blocks<R: Parcel + Send>(
     try_blocks_with(n, || (), |(), block| work(block))
 }
 
-/// [`try_blocks`] for work that has memory to reuse: `memory` makes it, as often as a thread begins some blocks.
+/// Does the work of [`try_blocks`] with memory to reuse. `memory` creates it whenever a thread
+/// begins some blocks.
 ///
 /// # Errors
 /// The first error of any rank.
@@ -50,7 +51,8 @@ pub(crate) fn try_blocks_with<R: Parcel + Send, M>(
     share(n, |mine| mine.into_par_iter().map_init(memory, work).collect())
 }
 
-/// [`map_blocks`] for work that changes a state for each block. Every rank ends with all states as they were changed.
+/// Does the work of [`map_blocks`] for work that changes a state for each block. Afterwards every
+/// rank has all changed states.
 pub(crate) fn change_blocks<S: Exchange + Send, R: Parcel + Send>(
     states: &mut [S],
     work: impl Fn(usize, &mut S) -> R + Sync + Send,
@@ -64,7 +66,7 @@ pub(crate) fn change_blocks<S: Exchange + Send, R: Parcel + Send>(
     results.expect("no rank can fail here")
 }
 
-/// Tell the other ranks the states of this rank's share, and hear theirs.
+/// Sends the states of this rank's share to the other ranks, and receives theirs.
 fn exchange<S: Exchange>(states: &mut [S]) {
     let Some(team) = current() else { return };
     let n = states.len();

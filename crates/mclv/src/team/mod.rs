@@ -1,13 +1,15 @@
-//! Several processes at one job.
+//! Share work between several processes.
 //!
-//! All ranks of a team run the same program on the same data with the same seed. Where work is cut into blocks, each rank
-//! does a contiguous share of them, and then all exchange what came out, in order of blocks. Everything else is done by every rank
-//! for itself. So nothing that is computed can depend on how many ranks there are; and what must not be done twice (writing
-//! files, talking to people) is left to the first.
+//! All ranks of a team run the same program on the same data with the same seed. If work is cut
+//! into blocks, each rank does a contiguous share of them, and then all ranks exchange the results,
+//! in order of blocks. Everything else is done by every rank for itself. So no result can depend on
+//! the number of ranks. Actions that must happen once (writing files, printing) are left to the
+//! first rank.
 //!
-//! A team belongs to the thread that has [entered](enter) it: work handed to other threads, and work within a share, is
-//! done alone. Ranks must come to the same exchanges in the same order; what only one of them does goes into [`alone`],
-//! and what the clock or a signal decides is agreed upon first.
+//! A team belongs to the thread that has [entered](enter) it: work handed to other threads, and
+//! work within a share, is done alone. Ranks must make the same exchanges in the same order. Work
+//! that only one rank does goes into [`alone`], and decisions by the clock or by a signal are
+//! agreed upon first.
 
 mod blocks;
 mod parcel;
@@ -20,13 +22,13 @@ use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// How ranks reach each other; MPI, for example.
+/// The connection between ranks, for example MPI.
 pub trait Team: Send + Sync {
-    /// Which one this is, from 0.
+    /// The number of this rank, from 0.
     fn rank(&self) -> usize;
-    /// How many there are.
+    /// The number of ranks.
     fn size(&self) -> usize;
-    /// Hand in bytes and get those of all ranks, in order of rank.
+    /// Sends bytes to all ranks and returns those of all ranks, in order of rank.
     fn gather(&self, mine: &[u8]) -> Vec<Vec<u8>>;
 }
 
@@ -34,49 +36,50 @@ thread_local! {
     static TEAM: RefCell<Option<Arc<dyn Team>>> = const { RefCell::new(None) };
 }
 
-/// Do something as a member of `team`.
+/// Runs `work` as a member of `team`.
 pub fn enter<R>(team: Arc<dyn Team>, work: impl FnOnce() -> R) -> R {
     with(Some(team), work)
 }
 
-/// Do something without the others, who do not do the same now.
+/// Runs `work` without the other ranks, which do not do the same now.
 pub fn alone<R>(work: impl FnOnce() -> R) -> R {
     with(None, work)
 }
 
-/// Whether this is the rank that writes files and talks to people; always so without a team.
+/// Returns true if this is the first rank, which writes files and prints. It is always true without
+/// a team.
 pub fn is_first() -> bool {
     rank() == 0
 }
 
-/// Which rank this is; 0 without a team.
+/// The number of this rank; 0 without a team.
 pub fn rank() -> usize {
     current().map_or(0, |team| team.rank())
 }
 
-/// How many ranks share the work; 1 without a team.
+/// The number of ranks that share the work; 1 without a team.
 pub fn size() -> usize {
     current().map_or(1, |team| team.size())
 }
 
-/// The first error of any rank, on all of them: none goes on without the others.
+/// Returns the first error of any rank, on all ranks, so that none continues without the others.
 ///
 /// # Errors
-/// If any rank comes with one.
+/// If any rank passes an error.
 pub fn together<T>(mine: Result<T>) -> Result<T> {
     let Some(team) = current() else { return mine };
     let answers = team.gather(&Message::<u8>::of(&mine.as_ref().map(|_| Vec::new())).0);
     let failed = first_error(&answers);
-    // Who has failed says why in its own words.
+    // The rank that failed returns its own error.
     mine.and_then(|value| failed.map_or(Ok(value), Err))
 }
 
-/// The team of this thread: to be handed to [`with`] where work goes on in another one.
+/// Returns the team of this thread, to pass to [`with`] if work continues in another thread.
 pub(crate) fn current() -> Option<Arc<dyn Team>> {
     TEAM.with_borrow(Clone::clone)
 }
 
-/// Do something as a member of this team, or of none.
+/// Runs `work` as a member of this team, or of none.
 pub(crate) fn with<R>(team: Option<Arc<dyn Team>>, work: impl FnOnce() -> R) -> R {
     struct Back(Option<Arc<dyn Team>>);
     impl Drop for Back {
@@ -88,7 +91,8 @@ pub(crate) fn with<R>(team: Option<Arc<dyn Team>>, work: impl FnOnce() -> R) -> 
     work()
 }
 
-/// `work(range)` is what the blocks of a range give: of all `n` blocks, in order, each made by one rank.
+/// Returns the results of all `n` blocks, in order. `work(range)` returns those of a range of
+/// blocks, and each rank does one range.
 ///
 /// # Errors
 /// If the work of any rank fails.
@@ -113,13 +117,14 @@ pub(crate) fn share<T: Parcel>(
     Ok(all)
 }
 
-/// [`share`] for work that cannot fail.
+/// Does the work of [`share`] for work that cannot fail.
 #[cfg(test)]
 pub(crate) fn share_all<T: Parcel>(n: usize, work: impl FnOnce(Range<usize>) -> Vec<T>) -> Vec<T> {
     share(n, |range| Ok(work(range))).expect("no rank can fail here")
 }
 
-/// Fill `out` in chunks (the last may be shorter): `work` is handed the first chunk's number and a run of whole chunks.
+/// Fills `out` in chunks (the last may be shorter). `work` receives the first chunk's number and a
+/// run of whole chunks.
 pub(crate) fn fill<T: Parcel + Copy>(out: &mut [T], chunk: usize, work: impl FnOnce(usize, &mut [T])) {
     let n = out.len().div_ceil(chunk.max(1));
     match current() {
@@ -135,7 +140,8 @@ pub(crate) fn fill<T: Parcel + Copy>(out: &mut [T], chunk: usize, work: impl FnO
     }
 }
 
-/// [`share`] of work that also changes `values` in chunks, and is handed what [`fill`] hands out.
+/// Does the work of [`share`] for work that also changes `values` in chunks. `work` receives the
+/// same arguments as in [`fill`].
 ///
 /// # Errors
 /// If the work of any rank fails.
@@ -152,7 +158,7 @@ pub(crate) fn share_changes<T: Parcel + Copy, R: Parcel>(
     Ok(results)
 }
 
-/// After a share of `n` blocks that has changed its own chunks of `values` in place: those of the others, too.
+/// Receives the chunks of `values` that other ranks changed in place, after a share of `n` blocks.
 fn exchange<T: Parcel + Copy>(values: &mut [T], chunk: usize, n: usize) {
     let Some(team) = current() else { return };
     let len = values.len();
@@ -170,12 +176,12 @@ fn exchange<T: Parcel + Copy>(values: &mut [T], chunk: usize, n: usize) {
     }
 }
 
-/// Whether any rank says so.
+/// Returns true if any rank passes true.
 pub(crate) fn any(mine: bool) -> bool {
     current().map_or(mine, |team| team.gather(&[u8::from(mine)]).concat().contains(&1))
 }
 
-/// What the first rank says: for what clocks decide.
+/// Returns the value of the first rank, for decisions that depend on a clock.
 pub(crate) fn of_first<T: Parcel>(mine: T) -> T {
     let Some(team) = current() else { return mine };
     let mut bytes = Vec::new();
@@ -185,12 +191,12 @@ pub(crate) fn of_first<T: Parcel>(mine: T) -> T {
     T::unpack(&mut team.gather(&bytes)[0].as_slice())
 }
 
-/// The blocks of one rank.
+/// Returns the blocks of one rank.
 pub(crate) fn part(n: usize, rank: usize, size: usize) -> Range<usize> {
     n * rank / size..n * (rank + 1) / size
 }
 
-/// What a rank hands in: how it went, and what came out.
+/// The message of a rank: its success or failure, and its results.
 struct Message<T>(Vec<u8>, std::marker::PhantomData<T>);
 
 const FINE: u8 = 0;

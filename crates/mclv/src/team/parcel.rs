@@ -1,22 +1,23 @@
-//! Values as bytes on their way between ranks: processes of one program on machines of one kind.
+//! Convert values to bytes and back, to send them between ranks: processes of one program on
+//! machines of one kind.
 
 use bytemuck::{AnyBitPattern, NoUninit, cast_slice, pod_collect_to_vec};
 use mclv_kernels::enumerate::Scaled;
 use mclv_kernels::layer::{Columns, States};
 use mclv_kernels::tiles::Tiles;
 
-/// What can be sent. Floats keep their bits.
+/// A value that can be sent. Floats keep their bits.
 pub(crate) trait Parcel: Sized {
-    /// Append to `to`.
+    /// Appends the value to `to`.
     fn pack(&self, to: &mut Vec<u8>);
-    /// Take from the front of `from`.
+    /// Takes a value from the front of `from`.
     fn unpack(from: &mut &[u8]) -> Self;
 
-    /// Append all, without saying how many.
+    /// Appends all values, without their number.
     fn pack_all(values: &[Self], to: &mut Vec<u8>) {
         values.iter().for_each(|value| value.pack(to));
     }
-    /// Take so many.
+    /// Takes `n` values from the front of `from`.
     fn unpack_all(n: usize, from: &mut &[u8]) -> Vec<Self> {
         (0..n).map(|_| Self::unpack(from)).collect()
     }
@@ -52,7 +53,8 @@ macro_rules! numbers {
 }
 numbers!(u8, u32, u64, f32, f64);
 
-/// Parcels of plain structures, field by field. Around the definition of a structure, fields are named once.
+/// Implements parcels for plain structures, field by field. Around the definition of a structure,
+/// fields are named once.
 macro_rules! parcel {
     ($(#[$meta:meta])* $vis:vis struct $name:ident { $($(#[$of_field:meta])* $field_vis:vis $field:ident: $kind:ty),* $(,)? }) => {
         $(#[$meta])*

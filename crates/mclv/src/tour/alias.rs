@@ -11,7 +11,7 @@ pub(crate) struct Alias {
 }
 
 impl Alias {
-    /// Weights must be finite, not negative, and not all zero.
+    /// Builds the table. Weights must be finite, not negative, and not all zero.
     pub(crate) fn new(weights: &[f64]) -> Self {
         let n = weights.len();
         let scale = n as f64 / weights.iter().sum::<f64>();
@@ -27,7 +27,7 @@ impl Alias {
                 small.push(l);
             }
         }
-        // What is left is 1 up to rounding.
+        // The remaining shares are 1 up to rounding.
         for i in small.into_iter().chain(large) {
             share[i as usize] = 1.0;
         }
@@ -35,7 +35,7 @@ impl Alias {
         Self { keep, other }
     }
 
-    /// An index, from the first block of `draws`. Probabilities are good to 2⁻³².
+    /// Returns an index, from the first block of `draws`. Probabilities are accurate to 2⁻³².
     pub(crate) fn draw(&self, draws: Draws) -> usize {
         let [a, b, c, _] = draws.block(0);
         let wide = u128::from(u64::from(a) << 32 | u64::from(b)) * self.keep.len() as u128;
@@ -50,7 +50,8 @@ mod tests {
     use super::*;
     use crate::rng::{Purpose, stream};
 
-    /// χ² of 100,000 draws over 6 outcomes against 5 degrees of freedom; 30.9 is the 1 − 1e-5 quantile.
+    /// χ² of 100,000 draws over 6 outcomes against 5 degrees of freedom; 30.9 is the 1 − 1e-5
+    /// quantile.
     #[test]
     fn frequencies_follow_the_weights_and_wrong_ones_are_caught() {
         let weights = [5.0, 0.0, 1.0, 0.25, 3.0, 7.0, 0.5];

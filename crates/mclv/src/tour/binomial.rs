@@ -2,8 +2,8 @@
 
 use crate::statistics::incomplete_beta;
 
-/// The Clopper–Pearson interval for a probability after `k` successes in `n` trials: each side misses with probability at
-/// most `(1 − level)/2`, for every true value.
+/// Returns the Clopper–Pearson interval for a probability after `k` successes in `n` trials. Each
+/// side misses with probability at most `(1 − level)/2`, for every true value.
 pub(super) fn clopper_pearson(k: u64, n: u64, level: f64) -> (f64, f64) {
     let tail = 0.5 * (1.0 - level);
     let (a, b) = (k as f64, (n - k) as f64);
@@ -12,10 +12,10 @@ pub(super) fn clopper_pearson(k: u64, n: u64, level: f64) -> (f64, f64) {
     (low, high)
 }
 
-/// Where the increasing function `f` on [0, 1] reaches `y`.
+/// Returns the point at which the increasing function `f` on [0, 1] reaches `y`.
 fn solve(f: impl Fn(f64) -> f64, y: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
-    // Enough for twelve digits of any probability that a count can speak of.
+    // 80 halvings give twelve digits of any probability that a count can resolve.
     for _ in 0..80 {
         let middle = 0.5 * (low + high);
         if f(middle) < y { low = middle } else { high = middle }

@@ -4,30 +4,31 @@ use super::binomial::clopper_pearson;
 use super::record::Tours;
 use serde::{Deserialize, Serialize};
 
-/// `p(ξ > k)` at one length.
+/// One point of a [`Ccdf`]: `p(ξ > k)` at one length `k`, with its limits.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CcdfPoint {
     /// The length.
     pub k: u32,
-    /// The share of tours longer than it.
+    /// The share of tours longer than `k`.
     pub p: f64,
-    /// Lower limit, 95 % pointwise.
+    /// The lower limit, 95 % pointwise.
     pub low: f64,
-    /// Upper limit, 95 % pointwise.
+    /// The upper limit, 95 % pointwise.
     pub high: f64,
 }
 
-/// `p(ξ > k)`: it changes only at the lengths listed.
+/// The tail function `p(ξ > k)` of tour lengths. It changes only at the lengths listed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Ccdf {
-    /// The steps of the function, by rising `k`, from `k = 0`.
+    /// The points of the function in increasing order of `k`, from `k = 0`.
     pub points: Vec<CcdfPoint>,
-    /// Tours that were cut say nothing of larger lengths; `None`: no tour was cut.
+    /// The largest length at which the function is known, because a tour was cut there. `None` if
+    /// no tour was cut.
     pub known_up_to: Option<u32>,
 }
 
 impl Ccdf {
-    /// The last point at or below `k`; none if `k` is beyond what the tours can tell.
+    /// Returns the last point at or below `k`, or `None` if the tours were cut before `k`.
     ///
     /// ```
     /// use mclv::tour::{Ccdf, CcdfPoint};
@@ -43,7 +44,8 @@ impl Ccdf {
         self.points[..self.points.partition_point(|point| point.k <= k)].last()
     }
 
-    /// Few enough points to print: the next is the first whose length is `ratio` times as large, and the last stays.
+    /// Returns a copy with few enough points to print: each point is at least `ratio` times as long
+    /// as the one before, and the last point stays.
     ///
     /// ```
     /// use mclv::tour::{Ccdf, CcdfPoint};
@@ -65,8 +67,9 @@ impl Ccdf {
 }
 
 impl Tours {
-    /// The tail function of the lengths, up to where the first tour was cut. Limits are Clopper and Pearson's, which
-    /// stratified starts make wider than need be.
+    /// Returns the tail function of the lengths, up to the length at which the first tour was cut.
+    /// The limits are those of Clopper and Pearson. With stratified starts they are wider than
+    /// necessary.
     pub fn ccdf(&self) -> Ccdf {
         let n = self.n_tours() as u64;
         let known_up_to = self.as_slice().iter().filter(|t| !t.is_complete()).map(|t| t.length).min();

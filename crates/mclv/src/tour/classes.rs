@@ -1,34 +1,34 @@
-//! Tell which classes of data give short and long tours.
+//! Group tours by the class of the data rows that their starts come from.
 
 use super::record::Tours;
 use serde::{Deserialize, Serialize};
 
-/// Tours of more steps are called long.
+/// Tours of more steps than this are called long.
 const LONG: u32 = 100;
 
-/// What became of the tours that began in one class.
+/// Statistics of the tours that began in one class of the data.
 ///
-/// A start that is drawn from rows of several classes counts for each with its share of the draws: numbers of tours need
-/// not be whole.
+/// A start that was drawn from rows of several classes counts for each class with its share of the
+/// draws, so numbers of tours need not be whole.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ClassTours {
-    /// Tours.
+    /// The number of tours.
     pub n_tours: f64,
-    /// The share of them that returned after one step.
+    /// The share of tours that returned after one step.
     pub one_step: f64,
-    /// Their mean length; if tours were cut, of the steps they made.
+    /// The mean length of the tours. A cut tour counts with the steps that it made.
     pub mean_length: f64,
-    /// The share of more than 100 steps; `None` if tours were cut before that.
+    /// The share of tours of more than 100 steps. `None` if tours were cut before that.
     pub longer_than_100: Option<f64>,
-    /// Those that were cut.
+    /// The number of tours that were cut.
     pub n_unfinished: f64,
 }
 
 impl Tours {
-    /// Tours by the class of their start; `None` for a class where none began.
+    /// Groups tours by the class of their start. A class where no tour began has `None`.
     ///
-    /// `owners` are pairs of a start, as [`Tour::start`](super::Tour::start) names it, and a class below `n_classes`; a start
-    /// with several pairs is shared by them in equal parts.
+    /// `owners` are pairs of a start, as [`Tour::start`](super::Tour::start) names it, and a class
+    /// below `n_classes`. A start with several pairs is shared by their classes in equal parts.
     ///
     /// ```
     /// # use mclv::{Rbm, StoppingSet, bits::BitRows, progress::Silent, tour::{TourEngine, TourSettings}};
@@ -47,7 +47,7 @@ impl Tours {
     pub fn by_class(&self, owners: &[(u32, u32)], n_classes: usize) -> Vec<Option<ClassTours>> {
         let largest = self.as_slice().iter().map(|t| t.start).chain(owners.iter().map(|o| o.0)).max();
         let n_starts = largest.map_or(0, |s| s as usize + 1);
-        // Tours, of one step, steps, long ones, unfinished ones.
+        // For each start: tours, one-step tours, steps, long tours, unfinished tours.
         let mut of_start = vec![[0.0; 5]; n_starts];
         for tour in self.as_slice() {
             let is = |yes: bool| f64::from(u8::from(yes));
@@ -101,7 +101,8 @@ mod tests {
     fn a_start_counts_for_each_class_with_its_share() {
         let end = End::OwnStart;
         let tours = tours(&[(0, 1, end), (0, 3, end), (2, 101, end), (2, 7, End::Elsewhere(0))]);
-        // Start 0 is half of class 0, half of class 1; start 2 is two thirds of class 1, one third of class 2.
+        // Start 0 is half of class 0, half of class 1; start 2 is two thirds of class 1, one third
+        // of class 2.
         let owners = [(0, 0), (0, 1), (1, 3), (2, 1), (2, 2), (2, 1)];
         let by_class = tours.by_class(&owners, 5);
         let class = |k: usize| by_class[k].unwrap();

@@ -1,11 +1,13 @@
-//! Make tours: Gibbs chains from a start in the stopping set until they are in it again.
+//! Run tours: Gibbs chains from a start in the stopping set until they are in it again.
 //!
-//! Tours are rows of a batch; a finished one hands its place to the next, so that batches stay full. The random numbers
-//! of a tour belong to its number and its step: neither batches nor threads can be seen in a result.
+//! Tours are rows of a batch. A finished tour hands its place to the next, so that batches stay
+//! full. The random numbers of a tour depend only on its number and its step, so no result depends
+//! on batches or threads.
 //!
-//! Limits are kept breadth first: *all* tours are brought to `K` steps, then those still out to `2K`, and so on. To begin
-//! tours one after the other until the budget is spent would let long tours decide how many are counted, and the mean of
-//! the started ones would be a bound on neither side.
+//! Limits apply breadth first: *all* tours are brought to `K` steps, then those still running to
+//! `2K`, and so on. If tours began one after the other until the budget was spent, long tours would
+//! decide how many are counted, and the mean of the started ones would be neither a lower nor an
+//! upper bound.
 
 use super::record::{End, StartedFrom, Tour, Tours};
 use super::settings::{MAX_LENGTH, TourSettings};
@@ -25,7 +27,7 @@ use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// The occasion of chains that are watched until they come into the set.
+/// The occasion of chains that are watched until they enter the set.
 const WAYS: u16 = u16::MAX - 1;
 
 /// Steps that all tours may make in the first round.
@@ -33,19 +35,21 @@ const FIRST_ROUND: u32 = 16;
 
 #[cfg(test)]
 thread_local! {
-    /// Engines that this thread has made: none is to be made twice.
+    /// The number of engines that this thread has made. No engine should be made twice.
     pub(crate) static N_ENGINES: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// Statistics to be summed along tours: `add(v, h, sums)` adds `f(v, h)` of packed states to `sums`.
+/// A function `add(v, h, sums)` that adds the statistics `f(v, h)` of packed states to `sums`,
+/// along tours.
 pub type AddStatistics<'a> = dyn Fn(&[u64], &[u64], &mut [f64]) + Sync + 'a;
 
 /// A model, a stopping set, and the distribution `π_S` of starts, ready for any number of tours.
 ///
 /// # Cost
-/// A step costs what a Gibbs step costs, plus a look into a hash table; `benches/src/bin/tours.rs` measures the ratio. Each
-/// tour takes 16 bytes and 8 for each statistic; each tour still out takes its packed hidden state and 16 bytes more.
-/// To make the engine takes one `log p*(h)` for each state of the set, in double precision.
+/// A step costs one Gibbs step plus one lookup in a hash table; `benches/src/bin/tours.rs` measures
+/// the ratio. Each tour takes 16 bytes, and 8 for each statistic. Each tour that is still running
+/// takes its packed hidden state and 16 bytes more. Creating the engine takes one `log p*(h)` for
+/// each state of the set, in double precision.
 ///
 /// ```
 /// use mclv::{Rbm, StoppingSet, bits::BitRows, progress::Silent, tour::{TourEngine, TourSettings}};
@@ -65,7 +69,7 @@ pub struct TourEngine<'a> {
 }
 
 impl<'a> TourEngine<'a> {
-    /// Evaluate `π_S`.
+    /// Creates an engine and computes the distribution `π_S` of starts.
     ///
     /// # Errors
     /// If the set is empty or its states are not as wide as the model's hidden layer.
@@ -73,7 +77,7 @@ impl<'a> TourEngine<'a> {
         Self::with_set(rbm, Cow::Borrowed(set))
     }
 
-    /// As [`new`](Self::new), of a set that the engine may own.
+    /// Creates an engine like [`new`](Self::new), with a set that the engine may own.
     pub(crate) fn with_set(rbm: &'a Rbm, set: Cow<'a, StoppingSet>) -> Result<Self> {
         #[cfg(test)]
         N_ENGINES.set(N_ENGINES.get() + 1);
@@ -98,25 +102,25 @@ impl<'a> TourEngine<'a> {
         &self.set
     }
 
-    /// Give the stopping set back; a borrowed one is copied.
+    /// Returns the stopping set. A borrowed one is copied.
     pub(crate) fn into_set(self) -> StoppingSet {
         self.set.into_owned()
     }
 
-    /// `log Z_S = log Σ_{h∈H} p*(h)`.
+    /// Returns `log Z_S = log Σ_{h∈H} p*(h)`, the logarithm of the stopping set's weight.
     pub fn log_z_s(&self) -> f64 {
         self.table.log_z_s()
     }
 
-    /// Tours from `π_S`.
+    /// Runs tours from starts drawn from `π_S`.
     ///
     /// # Errors
-    /// If a setting is not allowed or the listener says stop.
+    /// If a setting is not allowed, or if the listener cancels.
     pub fn run(&self, settings: &TourSettings, progress: &dyn Progress) -> Result<Tours> {
         self.run_with(settings, 0, &|_, _, _| {}, progress)
     }
 
-    /// Tours from `π_S` with `n_statistics` sums along each.
+    /// Runs tours from `π_S` and sums `n_statistics` statistics along each tour.
     ///
     /// ```
     /// # use mclv::{Rbm, StoppingSet, bits::BitRows, progress::Silent, tour::{TourEngine, TourSettings}};
@@ -132,8 +136,8 @@ impl<'a> TourEngine<'a> {
     /// ```
     ///
     /// # Errors
-    /// If a setting is not allowed, statistics are asked of a mean-field chain (its `v` is no state), or the listener says
-    /// stop.
+    /// If a setting is not allowed, if statistics are requested of a mean-field chain (its `v` is
+    /// not a state), or if the listener cancels.
     pub fn run_with(
         &self,
         settings: &TourSettings,
@@ -154,11 +158,12 @@ impl<'a> TourEngine<'a> {
         self.tours(settings, (starts, h, from), (n_statistics, add), progress)
     }
 
-    /// Tours that begin at `h ~ p(h|v)` of rows drawn uniformly, as in the paper's figures of tour lengths. The start may
-    /// lie outside the set; such a tour also ends when it is in its own start again.
+    /// Runs tours that begin at `h ~ p(h|v)` of rows drawn uniformly, as in the paper's figures of
+    /// tour lengths. A start may lie outside the set. Such a tour also ends when it is in its own
+    /// start again.
     ///
     /// # Errors
-    /// If a setting is not allowed, the rows do not fit the model, or the listener says stop.
+    /// If a setting is not allowed, if the rows do not fit the model, or if the listener cancels.
     pub fn run_from_rows(
         &self,
         rows: &Rows,
@@ -179,8 +184,8 @@ impl<'a> TourEngine<'a> {
         self.tours(settings, (starts, h.words().to_vec(), StartedFrom::Rows), (0, none), progress)
     }
 
-    /// The ways of chains from the hidden states `from`, which lie outside the set, until they come into it: as tours, but
-    /// Kac's identity does not apply.
+    /// Runs chains from the hidden states `from`, which lie outside the set, until they enter it.
+    /// The result has the form of tours, but Kac's identity does not apply.
     pub(crate) fn ways_to_set(&self, from: &BitRows, max_length: u32, seed: u64) -> Result<Tours> {
         let settings = TourSettings {
             n_tours: from.n_rows(),
@@ -195,14 +200,18 @@ impl<'a> TourEngine<'a> {
         self.tours(&settings, (starts, from.words().to_vec(), StartedFrom::Pi), (0, none), &Silent)
     }
 
-    /// The first `n_steps` states `(v_k, h_k)` of a tour that `tours` holds, or all if it has fewer: it is made again, from the
-    /// `settings` (and for tours from rows, the `rows`) that it was made with. Of a mean-field chain, `v_k` are the means.
+    /// Returns the first `n_steps` states `(v_k, h_k)` of one of `tours`, or all of them if the
+    /// tour is shorter.
+    ///
+    /// The tour is run again, with the `settings` (and for tours from rows, the `rows`) that it was
+    /// run with. For a mean-field chain, `v_k` are the means.
     ///
     /// # Errors
-    /// If the tour began at rows and there are none.
+    /// If the tour began at rows and `rows` is `None`.
     ///
     /// # Panics
-    /// If there is no tour of that number, or rows or set are not those that it was made with.
+    /// If there is no tour of that number, or if the rows or the set are not those of the original
+    /// run.
     pub fn replay(
         &self,
         tours: &Tours,
@@ -249,7 +258,8 @@ impl<'a> TourEngine<'a> {
         Ok((all_v, all_h))
     }
 
-    /// Two independent draws in each stratum of `π_S`, states in order of falling weight.
+    /// Draws two independent starts in each stratum of `π_S`, with states in order of falling
+    /// weight.
     fn stratified_starts(&self, settings: &TourSettings) -> Vec<u32> {
         let log_weights = self.table.log_weights();
         let mut order: Vec<u32> = (0..log_weights.len() as u32).collect();
@@ -297,14 +307,14 @@ impl<'a> TourEngine<'a> {
             starts: &starts,
             n_statistics,
             add,
-            // A budget beyond the clock's reach is none.
+            // A budget that the clock cannot represent means no limit.
             deadline: settings
                 .max_seconds
                 .and_then(|s| begun.checked_add(Duration::try_from_secs_f64(s).ok()?)),
             progress,
             n_complete: AtomicU64::new(0),
         };
-        // Nobody can have made fewer than one step, also if the time is up before it was made.
+        // Every tour makes at least one step, even if the time is up before that.
         let mut tours: Vec<Tour> =
             starts.iter().map(|&start| Tour { start, length: 1, end: End::Cut }).collect();
         let mut sums = vec![0.0; n_tours * n_statistics];
@@ -322,7 +332,8 @@ impl<'a> TourEngine<'a> {
             }
             let pieces: Vec<Piece> = team::share(open.len(), |tours| {
                 let (open, h) = (&open[tours.clone()], &h[tours.start * n_words..tours.end * n_words]);
-                // Results are the tours' own, so the size of the pieces is free: full batches for all threads, then more of them.
+                // Results belong to tours, so the size of the pieces is free: full batches for all
+                // threads, then more of them.
                 let n_threads = rayon::current_num_threads();
                 let batch = open.len().div_ceil(n_threads).clamp(1, BLOCK);
                 let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
@@ -365,12 +376,12 @@ impl<'a> TourEngine<'a> {
     }
 }
 
-/// What all pieces of a round share.
+/// The values that all pieces of a round share.
 struct Round<'a> {
     engine: &'a TourEngine<'a>,
     settings: &'a TourSettings,
     starts: &'a [u32],
-    /// Where each tour began, if that need not be in the set.
+    /// The start of each tour, if it need not be in the set.
     first: Option<Vec<u64>>,
     n_statistics: usize,
     add: &'a AddStatistics<'a>,
@@ -380,10 +391,10 @@ struct Round<'a> {
 }
 
 team::parcel! {
-    /// What became of some tours in one round.
+    /// The results of some tours in one round.
     struct Piece {
         tours: Vec<Tour>,
-        /// The states of those still out, in order.
+        /// The states of the tours that are still running, in order.
         h: Vec<u64>,
         sums: Vec<f64>,
         n_steps: u64,
@@ -391,7 +402,7 @@ team::parcel! {
 }
 
 impl Round<'_> {
-    /// Whether all ranks stop here because one is late.
+    /// Returns true if all ranks stop here because one of them is late.
     fn is_over(&self) -> bool {
         self.deadline.is_some() && team::any(self.is_late())
     }
@@ -400,7 +411,8 @@ impl Round<'_> {
         self.deadline.is_some_and(|d| Instant::now() >= d)
     }
 
-    /// Bring the tours `open`, now in the states `from` after `made` steps, to `limit` steps or to their ends.
+    /// Brings the tours `open`, now in the states `from` after `made` steps, to `limit` steps or to
+    /// their ends.
     fn advance(&self, open: &[u32], from: &[u64], made: u32, limit: u32) -> Result<Piece> {
         let (rbm, n_statistics) = (self.engine.rbm, self.n_statistics);
         let (n_words, words_v) = (words_for(rbm.n_hidden()), words_for(rbm.n_visible()));
@@ -471,7 +483,7 @@ impl Round<'_> {
         Ok(piece)
     }
 
-    /// How tour `t` has ended, if it is in row `row` of the set.
+    /// Returns how tour `t` has ended, if it is in row `row` of the set.
     fn end(&self, t: usize, row: u32) -> End {
         let is_own = self.first.is_none() && row == self.starts[t];
         if is_own { End::OwnStart } else { End::Elsewhere(row) }

@@ -3,50 +3,53 @@
 use super::record::{StartedFrom, Tours};
 use serde::{Deserialize, Serialize};
 
-/// What is known about an estimate of an expectation.
+/// The guarantee of an [`Estimate`] of an expectation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum EstimateGuarantee {
-    /// Right on average, for any number of tours.
+    /// The estimate is right on average, for any number of tours.
     Unbiased,
-    /// Right in the limit of many tours; the bias is of order one over their number.
+    /// The estimate is right in the limit of many tours. Its bias is of order one over their
+    /// number.
     Consistent,
-    /// As without a budget, but there was one that could cut tours. This does not depend on whether some were cut.
+    /// A budget could have cut tours. Without it, the estimate would be unbiased or consistent.
+    /// This does not depend on whether tours were cut.
     UnlessCut,
-    /// Tours began or moved otherwise than Kac's identity asks.
+    /// No guarantee: tours began or moved in a way to which Kac's identity does not apply.
     None,
 }
 
-/// A value, its standard error, and its worth.
+/// An estimate: a value, its standard error, and its guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
     /// The value.
     pub value: f64,
-    /// Its standard error over tours (delta method for ratios); infinite from a single tour.
+    /// The standard error over tours (delta method for ratios). It is infinite for a single tour.
     pub std_err: f64,
-    /// What is guaranteed of it.
+    /// The guarantee of the value.
     pub guarantee: EstimateGuarantee,
 }
 
 impl Tours {
-    /// Whether Kac's identity applies: whole tours of the model's own chain from `π_S`.
+    /// Returns true if Kac's identity applies: complete tours of the model's own chain from `π_S`.
     pub fn obey_kac(&self) -> bool {
         self.is_gibbs() && self.started_from() != StartedFrom::Rows && self.all_complete()
     }
 
-    /// The mean length: unbiased for `Z/Z_S` if Kac's identity applies.
+    /// Returns the mean length of the tours. It is unbiased for `Z/Z_S` if Kac's identity applies.
     pub fn mean_length(&self) -> Estimate {
         self.mean(&self.lengths(), EstimateGuarantee::Unbiased)
     }
 
-    /// `F̂(f)/Z_S`, the mean over tours of the sum of statistic `statistic`: unbiased for `(Z/Z_S)·E_p[f]` if Kac's identity
-    /// applies.
+    /// Returns `F̂(f)/Z_S`, the mean over tours of the sum of statistic `statistic`. It is unbiased
+    /// for `(Z/Z_S)·E_p[f]` if Kac's identity applies.
     pub fn mean_sum(&self, statistic: usize) -> Estimate {
         let sums: Vec<f64> = (0..self.n_tours()).map(|t| self.sums(t)[statistic]).collect();
         self.mean(&sums, EstimateGuarantee::Unbiased)
     }
 
-    /// `E_p[f]` of statistic `statistic`, as the ratio of the mean sum to the mean length: consistent, not unbiased.
+    /// Returns an estimate of `E_p[f]` for statistic `statistic`: the ratio of the mean sum to the
+    /// mean length. It is consistent, not unbiased.
     pub fn expectation(&self, statistic: usize) -> Estimate {
         let lengths = self.lengths();
         let total: f64 = lengths.iter().sum();
@@ -57,7 +60,7 @@ impl Tours {
         Estimate { value, std_err: of_residuals.std_err * lengths.len() as f64 / total, ..of_residuals }
     }
 
-    /// The mean of one number for each tour.
+    /// Returns the mean of one number per tour.
     pub(super) fn mean(&self, x: &[f64], if_kac: EstimateGuarantee) -> Estimate {
         let n = x.len() as f64;
         let value = x.iter().sum::<f64>() / n;

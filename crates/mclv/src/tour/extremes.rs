@@ -1,4 +1,4 @@
-//! Pick the shortest and the longest tours, and show where each began and where its first step led.
+//! Pick the shortest and the longest tours, with the start and the first step of each.
 
 use super::{Tour, TourEngine, TourSettings, Tours};
 use crate::Result;
@@ -6,7 +6,7 @@ use crate::data::Rows;
 use std::cmp::Reverse;
 use std::collections::HashSet;
 
-/// A tour and its first step. Both layers hold a value for each visible unit.
+/// A tour and its first step. `start` and `next` hold a value for each visible unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FirstStep {
     /// The tour.
@@ -17,7 +17,7 @@ pub struct FirstStep {
     pub next: Vec<f32>,
 }
 
-/// The shortest of some tours, and the longest.
+/// The shortest and the longest of some tours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Extremes {
     /// Tours that returned, the shortest first.
@@ -27,13 +27,14 @@ pub struct Extremes {
 }
 
 impl TourEngine<'_> {
-    /// The `n` shortest tours that returned and the `n` longest tours, each at most one from each start. Fewer if tours began
-    /// at fewer starts.
+    /// Returns the `n` shortest tours that returned and the `n` longest tours, at most one from
+    /// each start. There are fewer if tours began at fewer starts.
     ///
-    /// `settings` and `rows` are those that the tours were made with: first steps are [replayed](Self::replay).
+    /// `settings` and `rows` must be those that the tours were run with: first steps are
+    /// [replayed](Self::replay).
     ///
     /// # Errors
-    /// If the tours began at rows and there are none.
+    /// If the tours began at rows and `rows` is `None`.
     pub fn extremes(
         &self,
         tours: &Tours,
@@ -58,15 +59,15 @@ impl TourEngine<'_> {
     }
 }
 
-/// The values of a single row.
+/// Returns the values of a single row.
 fn values(row: &Rows) -> Vec<f32> {
     (0..row.n_columns()).map(|i| row.get(0, i)).collect()
 }
 
-/// The numbers of the shortest tours and of the longest ones.
+/// Returns the numbers of the shortest tours and of the longest ones.
 fn numbers(tours: &[Tour], n: usize) -> (Vec<usize>, Vec<usize>) {
     let mut order: Vec<usize> = (0..tours.len()).collect();
-    // The sort is stable: of tours of one length the first ones are taken.
+    // The sort is stable: among tours of one length the first ones are taken.
     order.sort_by_key(|&t| tours[t].length);
     let take = |numbers: &mut dyn Iterator<Item = usize>| {
         let mut seen = HashSet::new();

@@ -1,4 +1,5 @@
-//! Make a stopping set from a pilot chain, where there are no data or where the model goes elsewhere.
+//! Make a stopping set from pilot chains, if there are no data or if the model's states lie
+//! elsewhere.
 
 use super::StoppingSet;
 use crate::bits::BitRows;
@@ -9,30 +10,31 @@ use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::layer::Scratch;
 
-/// Gibbs chains whose states become a stopping set.
+/// Settings for [`StoppingSet::from_pilot`]: Gibbs chains whose states become a stopping set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PilotSettings {
-    /// Chains.
+    /// The number of chains.
     pub n_chains: usize,
-    /// Steps of each chain before its states are taken.
+    /// The number of steps of each chain before its states are taken.
     pub burn_in: u32,
-    /// Steps of each chain whose states are taken.
+    /// The number of steps of each chain whose states are taken.
     pub n_steps: u32,
-    /// Seed of the chains, which share no random numbers with tours.
+    /// The seed of the chains, which share no random numbers with tours.
     pub seed: u64,
 }
 
 impl Default for PilotSettings {
-    /// 64 chains of 1,000 steps, then 500 more that count.
+    /// 64 chains of 1,000 steps, then 500 steps whose states are taken.
     fn default() -> Self {
         Self { n_chains: 64, burn_in: 1000, n_steps: 500, seed: 0 }
     }
 }
 
 impl StoppingSet {
-    /// The hidden states that pilot chains visit. They begin in the states of `from` in turn, or else in random ones.
+    /// Returns the hidden states that pilot chains visit. The chains begin in the states of `from`
+    /// in turn, or in random states if `from` is `None`.
     ///
-    /// No tour has a part in it, so tours may end in it without bias.
+    /// No tour contributes to the set, so tours may end in it without bias.
     ///
     /// ```
     /// use mclv::{Rbm, StoppingSet, tour::PilotSettings};
@@ -43,7 +45,8 @@ impl StoppingSet {
     /// ```
     ///
     /// # Errors
-    /// If there are no chains or no steps, or `from` is empty or not as wide as the hidden layer.
+    /// If there are no chains or no steps, or if `from` is empty or not as wide as the hidden
+    /// layer.
     pub fn from_pilot(rbm: &Rbm, from: Option<&Self>, settings: &PilotSettings) -> Result<Self> {
         let PilotSettings { n_chains, burn_in, n_steps, seed } = *settings;
         for (name, value, most) in [
@@ -98,22 +101,23 @@ impl StoppingSet {
             }
             visited
         };
-        // Where the chains end is of no use: only the states that they visited are exchanged.
+        // The final states of the chains are not needed: only the states that they visited are
+        // exchanged.
         let visited: Vec<Vec<u64>> = team::map_blocks(n_chains.div_ceil(BLOCK), of_block);
         Ok(Self::new(&BitRows::from_words(n_hidden, visited.concat())))
     }
 
-    /// The states of both sets.
+    /// Returns the set of the states of both sets.
     ///
     /// # Panics
-    /// If their states are not of one width.
+    /// If the states of the two sets differ in width.
     pub fn union(&self, other: &Self) -> Self {
         let mut states = self.states().clone();
         states.append(other.states());
         Self::new(&states)
     }
 
-    /// This set with the states of `more`, if there are any.
+    /// Returns this set with the states of `more`, if there are any.
     pub(crate) fn joined_by(self, more: Option<&Self>) -> Self {
         match more {
             Some(more) => self.union(more),

@@ -1,4 +1,4 @@
-//! Hold what became of tours.
+//! Hold the results of tours.
 
 use crate::team;
 use serde::{Deserialize, Serialize};
@@ -7,22 +7,23 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum End {
-    /// It was cut before it returned.
+    /// The tour was cut before it returned.
     Cut,
-    /// In the state that it began in.
+    /// The tour ended in the state that it began in.
     OwnStart,
-    /// In another state of the stopping set, given by its row.
+    /// The tour ended in another state of the stopping set, given by its row.
     Elsewhere(u32),
 }
 
-/// One tour. 16 bytes.
+/// The result of one tour: its start, its length and its end (16 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tour {
-    /// The row of the stopping set that it began in; of the data, if it began there.
+    /// The row of the stopping set that the tour began in, or the row of the data if it began
+    /// there.
     pub start: u32,
-    /// Its length `ξ`, or the steps made before it was cut.
+    /// The length `ξ`, or the number of steps made before the tour was cut.
     pub length: u32,
-    /// How it ended.
+    /// How the tour ended.
     pub end: End,
 }
 team::parcel!(Tour { start, length, end });
@@ -48,25 +49,25 @@ impl team::Parcel for End {
 }
 
 impl Tour {
-    /// Whether it returned to the stopping set.
+    /// Returns true if the tour returned to the stopping set.
     pub fn is_complete(&self) -> bool {
         self.end != End::Cut
     }
 }
 
-/// Where tours began.
+/// The distribution that the starts of tours were drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StartedFrom {
     /// Independent draws from `π_S`.
     Pi,
-    /// Two draws in each of equal strata of `π_S`: tours `2s` and `2s + 1` share a stratum.
+    /// Two draws in each of equal strata of `π_S`. Tours `2s` and `2s + 1` share a stratum.
     Strata,
-    /// `h ~ p(h|v)` of data rows drawn uniformly: Kac's identity does not apply.
+    /// `h ~ p(h|v)` of data rows drawn uniformly. Kac's identity does not apply.
     Rows,
 }
 
-/// Independent tours, and sums of statistics along each.
+/// The results of independent tours, and sums of statistics along each.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tours {
     pub(super) tours: Vec<Tour>,
@@ -82,82 +83,82 @@ pub struct Tours {
 }
 
 impl Tours {
-    /// The tours, in the order of their numbers.
+    /// Returns the tours, in the order of their numbers.
     pub fn as_slice(&self) -> &[Tour] {
         &self.tours
     }
 
-    /// Number of tours; at least one.
+    /// The number of tours, at least one.
     pub fn n_tours(&self) -> usize {
         self.tours.len()
     }
 
-    /// Where they began.
+    /// Returns the distribution that the starts were drawn from.
     pub fn started_from(&self) -> StartedFrom {
         self.started_from
     }
 
-    /// Whether the chain was the model's own Gibbs chain, not a mean-field one.
+    /// Returns true if the chain was the model's own Gibbs chain, not a mean-field one.
     pub fn is_gibbs(&self) -> bool {
         self.is_gibbs
     }
 
-    /// Whether some budget could have cut tours, also if it cut none.
+    /// Returns true if a budget could have cut tours, even if it cut none.
     pub fn has_budget(&self) -> bool {
         self.has_budget
     }
 
-    /// Tours that returned.
+    /// The number of tours that returned.
     pub fn n_complete(&self) -> usize {
         self.tours.iter().filter(|t| t.is_complete()).count()
     }
 
-    /// Tours that returned to the very state they began in.
+    /// The number of tours that returned to the state they began in.
     pub fn n_own_start(&self) -> usize {
         self.tours.iter().filter(|t| t.end == End::OwnStart).count()
     }
 
-    /// Tours that returned to another state than they began in.
+    /// The number of tours that returned to another state than they began in.
     pub fn n_elsewhere(&self) -> usize {
         self.tours.iter().filter(|t| matches!(t.end, End::Elsewhere(_))).count()
     }
 
-    /// Tours that returned after one step.
+    /// The number of tours that returned after one step.
     pub fn n_one_step(&self) -> usize {
         self.tours.iter().filter(|t| t.is_complete() && t.length == 1).count()
     }
 
-    /// The steps of the longest tour, cut or not.
+    /// The number of steps of the longest tour, cut or not.
     pub fn longest(&self) -> u32 {
         self.tours.iter().map(|t| t.length).max().unwrap_or(0)
     }
 
-    /// Whether every tour returned.
+    /// Returns true if every tour returned.
     pub fn all_complete(&self) -> bool {
         self.tours.iter().all(Tour::is_complete)
     }
 
-    /// `min(ξ, K)` of each tour.
+    /// Returns the length `min(ξ, K)` of each tour.
     pub fn lengths(&self) -> Vec<f64> {
         self.tours.iter().map(|t| f64::from(t.length)).collect()
     }
 
-    /// `log Z_S`, in double precision.
+    /// Returns `log Z_S` in double precision.
     pub fn log_z_s(&self) -> f64 {
         self.log_z_s
     }
 
-    /// The sums of the statistics along tour `tour`.
+    /// Returns the sums of the statistics along tour `tour`.
     pub fn sums(&self, tour: usize) -> &[f64] {
         &self.sums[tour * self.n_statistics..][..self.n_statistics]
     }
 
-    /// Gibbs steps made.
+    /// The number of Gibbs steps made.
     pub fn n_steps(&self) -> u64 {
         self.n_steps
     }
 
-    /// Wall time of the steps.
+    /// The wall time of the steps, in seconds.
     pub fn seconds(&self) -> f64 {
         self.seconds
     }

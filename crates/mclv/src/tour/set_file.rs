@@ -13,7 +13,7 @@ use std::path::Path;
 const KEY: &str = "mclv-stopping-set";
 
 impl StoppingSet {
-    /// Write the states to `path`, all or nothing.
+    /// Writes the states to `path`. A failed write leaves no partial file.
     ///
     /// ```
     /// use mclv::{StoppingSet, bits::BitRows};
@@ -37,7 +37,7 @@ impl StoppingSet {
         write_atomically(path, &bytes)
     }
 
-    /// Read what [`save`](Self::save) wrote.
+    /// Reads a file that [`save`](Self::save) wrote.
     ///
     /// # Errors
     /// If the file cannot be read or is not a stopping set.

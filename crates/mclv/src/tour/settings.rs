@@ -1,35 +1,41 @@
-//! Say how many tours to make, and when to cut them.
+//! Set how many tours to run, and when to cut them.
 
 use crate::chain::VisibleChain;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// A tour makes no more steps than this: its random numbers end there.
+/// The largest number of steps of a tour. Its random numbers end there.
 pub(super) const MAX_LENGTH: u32 = 1 << 31;
 
-/// Tours to make, and the limits at which they are cut.
+/// Settings for tours: how many to run, and the limits at which they are cut.
 ///
-/// Without limits every tour runs until it returns (`K_dyn`). All limits act on *all* tours, which begin together: a cut
-/// tour counts with the steps it has made, so the mean of `min(ξ, K)` is never above that of `ξ`.
+/// Without limits every tour runs until it returns (`K_dyn`). All limits apply to *all* tours,
+/// which begin together. A cut tour counts with the steps it has made, so the mean of `min(ξ, K)`
+/// is never above that of `ξ`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct TourSettings {
-    /// Tours.
+    /// The number of tours.
     pub n_tours: usize,
-    /// The chain: true Gibbs, or the paper's mean field, to which no guarantee applies.
+    /// The chain of the visible units: true Gibbs, or the paper's mean field, which has no
+    /// guarantee.
     pub visible: VisibleChain,
-    /// Starts spread evenly over `π_S` instead of drawn independently: two tours in each of `n_tours / 2` strata of equal
-    /// probability, states in order of weight. Estimates stay unbiased and their variance cannot grow.
+    /// If true, starts are spread evenly over `π_S` instead of drawn independently: two tours begin
+    /// in each of `n_tours / 2` strata of equal probability, with states in order of weight.
+    /// Estimates stay unbiased, and their variance cannot grow.
     pub stratified: bool,
-    /// Cut every tour after so many steps (MCLV-K); `None`: at 2³¹.
+    /// The number of steps after which every tour is cut (MCLV-K). `None` means 2³¹.
     pub max_length: Option<u32>,
-    /// Steps of all tours together; they are all cut at the largest length that this allows.
+    /// The number of steps that all tours may make together. All tours are cut at the largest
+    /// length that this allows.
     pub max_steps: Option<u64>,
-    /// Seconds; what is cut then depends on the clock, so the result cannot be had again.
+    /// The seconds that all tours may take together. The cut then depends on the clock, so the
+    /// result cannot be reproduced.
     pub max_seconds: Option<f64>,
-    /// Seed of starts and steps.
+    /// The seed of starts and steps.
     pub seed: u64,
-    /// Tells runs of the same seed apart, such as a pilot from the run that counts.
+    /// A number that tells runs of the same seed apart, such as a pilot from the run of the
+    /// estimate.
     pub occasion: u16,
 }
 

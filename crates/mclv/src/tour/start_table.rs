@@ -5,7 +5,8 @@ use super::alias::Alias;
 use crate::model::Rbm;
 use crate::rng::Draws;
 
-/// The weights `log p*(h)` of a stopping set under the parameters of one moment, and how to draw from them.
+/// The weights `log p*(h)` of a stopping set under the parameters of one moment, and a table to
+/// draw from them.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub(crate) struct StartTable {
     log_weights: Vec<f64>,
@@ -14,12 +15,12 @@ pub(crate) struct StartTable {
 }
 
 impl StartTable {
-    /// Evaluate all of `set` under `rbm`.
+    /// Evaluates all states of `set` under `rbm`.
     pub(crate) fn new(rbm: &Rbm, set: &StoppingSet) -> Self {
         Self::from_log_weights(rbm.quick_log_weights_h(set.states()))
     }
 
-    /// Take weights that are known already.
+    /// Takes weights that are known already.
     pub(crate) fn from_log_weights(log_weights: Vec<f64>) -> Self {
         let largest = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let weights: Vec<f64> = log_weights.iter().map(|w| (w - largest).exp()).collect();
@@ -27,7 +28,7 @@ impl StartTable {
         Self { alias: Alias::new(&weights), log_weights, log_z_s }
     }
 
-    /// A state's row number, drawn from `π_S`.
+    /// Returns the row number of a state drawn from `π_S`.
     pub(crate) fn draw(&self, draws: Draws) -> usize {
         self.alias.draw(draws)
     }

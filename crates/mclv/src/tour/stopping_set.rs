@@ -9,8 +9,8 @@ use hashbrown::HashTable;
 
 /// A set of hidden states `H`; the stopping set proper is `S = H × {all v}`.
 ///
-/// Only distinct states count: `Z_S = Σ_{h∈H} p*(h)`. The set must not be built from, or changed by, the tours that it
-/// ends.
+/// Only distinct states count: `Z_S = Σ_{h∈H} p*(h)`. The set must not be built from, or changed
+/// by, the tours that end in it.
 ///
 /// ```
 /// use mclv::{StoppingSet, bits::BitRows};
@@ -27,12 +27,12 @@ pub struct StoppingSet {
 }
 
 impl StoppingSet {
-    /// The distinct rows of `states`, in order of first appearance.
+    /// Creates the set of the distinct rows of `states`, in order of first appearance.
     pub fn new(states: &BitRows) -> Self {
         Self::with_members(states).0
     }
 
-    /// The set, and for each row of `states` its number there.
+    /// Returns the set, and for each row of `states` its number in the set.
     fn with_members(states: &BitRows) -> (Self, Vec<u32>) {
         let mut members = Vec::with_capacity(states.n_rows());
         let mut index: HashTable<u32> = HashTable::with_capacity(states.n_rows());
@@ -50,7 +50,8 @@ impl StoppingSet {
         (Self { states: states.select(&first), index }, members)
     }
 
-    /// States drawn from `p(h|v_n)`, `n_per_row` for each of the rows named by `rows`.
+    /// Creates a set of states drawn from `p(h|v_n)`, `n_per_row` for each of the data rows named
+    /// by `rows`.
     ///
     /// `occasion`, below 2³², tells sets of the same seed apart.
     ///
@@ -67,8 +68,8 @@ impl StoppingSet {
         Ok(Self::draw_with_members(rbm, data, rows, n_per_row, seed, occasion)?.0)
     }
 
-    /// As [`draw`](Self::draw); and for each draw the row number of its state in the set. Draw `k` was made from row
-    /// `rows[k % rows.len()]`.
+    /// Draws a set like [`draw`](Self::draw), and also returns the row number in the set of every
+    /// draw. Draw `k` was made from row `rows[k % rows.len()]`.
     ///
     /// # Errors
     /// If the data do not have the model's width.
@@ -94,30 +95,31 @@ impl StoppingSet {
         Ok(Self::with_members(&all))
     }
 
-    /// Number of states.
+    /// The number of states.
     pub fn len(&self) -> usize {
         self.states.n_rows()
     }
 
-    /// Whether there are none.
+    /// Returns true if the set has no states.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The states, a row each.
+    /// Returns the states, one per row.
     pub fn states(&self) -> &BitRows {
         &self.states
     }
 
-    /// The row number of `state`, if it is in the set.
+    /// Returns the row number of `state`, or `None` if it is not in the set.
     pub fn find(&self, state: &[u64]) -> Option<usize> {
         self.index.find(hash(state), |&k| self.states.row(k as usize) == state).map(|&k| k as usize)
     }
 }
 
-/// The random numbers of draw `m` from a row: no two draws of a seed share them.
+/// Returns the random numbers of draw `m` from a row. No two draws of a seed share them.
 ///
-/// Rows beyond 2²⁴ do not fit beside the occasion. They take their further bits into the number of the step.
+/// Row numbers beyond 2²⁴ do not fit beside the occasion. Their further bits go into the number of
+/// the step.
 fn draws_of(seed: u64, occasion: u64, row: u64, m: u64) -> Draws {
     let (low, high) = (row & 0xff_ffff, row >> 24);
     let step = u32::try_from(high << 20 | m).ok().filter(|_| high == 0 || m < 1 << 20);

@@ -1,39 +1,41 @@
-//! What long tours contribute, and what cutting them would cost.
+//! Measure how much long tours contribute, and how much cutting them would cost.
 
 use super::estimate::{Estimate, EstimateGuarantee};
 use super::record::Tours;
 use serde::{Deserialize, Serialize};
 
-/// What tours of some lengths add to the mean length, and so to `Ẑ`.
+/// The contribution of tours of some lengths to the mean length, and so to `Ẑ`.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Contribution {
-    /// Shortest length counted.
+    /// The shortest length of the group.
     pub from: u32,
-    /// Longest length counted.
+    /// The longest length of the group.
     pub to: u32,
-    /// Tours.
+    /// The number of tours with these lengths.
     pub n_tours: u64,
-    /// `Σ_k k·P[ξ = k] / E[ξ]` over these lengths.
+    /// The share of these lengths in the mean: `Σ_k k·P[ξ = k] / E[ξ]`.
     pub of_mean: f64,
-    /// The same of the second moment: what the error bar rests on.
+    /// The share of these lengths in the second moment, on which the error bar depends.
     pub of_second_moment: f64,
 }
 
-/// A geometric tail fitted to the longest tours. **Empirical**: nothing is guaranteed beyond the longest tour seen.
+/// A geometric tail fitted to the longest tours. **Empirical**: nothing is guaranteed beyond the
+/// longest tour seen.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct TailFit {
-    /// Lengths above this were used.
+    /// The length above which tours were used for the fit.
     pub threshold: u32,
-    /// Tours above it.
+    /// The number of tours above the threshold.
     pub n_tours: u64,
-    /// `ρ` of `p(ξ > k) ∝ ρ^k`.
+    /// The rate `ρ` of `p(ξ > k) ∝ ρ^k`.
     pub rate: f64,
-    /// Standard error of `ρ`.
+    /// The standard error of `ρ`.
     pub std_err: f64,
 }
 
 impl Tours {
-    /// Contributions of lengths 1, 2–3, 4–7, 8–15, …: how much of `Ẑ`, and of its error bar, is in the long tours.
+    /// Returns the contributions of lengths 1, 2–3, 4–7, 8–15, …: the shares of `Ẑ` and of its
+    /// error bar that come from tours of these lengths.
     pub fn contributions(&self) -> Vec<Contribution> {
         let mut bins: Vec<Contribution> = Vec::new();
         let (mut total, mut squares) = (0.0, 0.0);
@@ -58,16 +60,18 @@ impl Tours {
         bins
     }
 
-    /// `Σ_{j≥k} p(ξ > j) = E[(ξ − k)⁺]`, what cutting tours at `k` steps would take from the mean length (times `Z_S`: from
-    /// `Ẑ`). None if tours were cut: they do not know.
+    /// Returns `Σ_{j≥k} p(ξ > j) = E[(ξ − k)⁺]`: the amount by which cutting tours at `k` steps
+    /// would lower the mean length (times `Z_S`: would lower `Ẑ`). Returns `None` if tours were
+    /// cut, because their full lengths are not known.
     pub fn truncation_bias(&self, k: u32) -> Option<Estimate> {
         let beyond: Vec<f64> =
             self.as_slice().iter().map(|t| f64::from(t.length.saturating_sub(k))).collect();
         self.all_complete().then(|| self.mean(&beyond, EstimateGuarantee::Unbiased))
     }
 
-    /// Fit a geometric tail to the longest tours, `√n_tours` of them but at least 20; tours that were cut count as longer
-    /// than they came to be. None if fewer than 10 of them ended.
+    /// Fits a geometric tail to the longest tours: `√n_tours` of them, but at least 20. A tour that
+    /// was cut counts as longer than the steps it made. Returns `None` if fewer than 10 of them
+    /// ended.
     pub fn tail_fit(&self) -> Option<TailFit> {
         let mut lengths: Vec<u32> = self.as_slice().iter().map(|t| t.length).collect();
         lengths.sort_unstable_by(|a, b| b.cmp(a));

@@ -1,8 +1,9 @@
 //! Solve tours exactly on models small enough to enumerate.
 //!
-//! The hidden states of a Gibbs chain are a reversible Markov chain of their own, `P(h,h') = Σ_v p(v|h) p(h'|v)`. Means and
-//! variances of sums along tours are linear systems in `I − P` off the stopping set. They are solved by elimination
-//! without subtractions (Grassmann, Taksar and Heyman 1985), so that even chains that hardly ever return keep all digits.
+//! The hidden states of a Gibbs chain form a reversible Markov chain of their own,
+//! `P(h,h') = Σ_v p(v|h) p(h'|v)`. Means and variances of sums along tours are linear systems in
+//! `I − P` off the stopping set. They are solved by elimination without subtractions (Grassmann,
+//! Taksar and Heyman 1985), so that even chains that hardly ever return keep all digits.
 
 use super::StoppingSet;
 use crate::bits::BitRows;
@@ -11,16 +12,16 @@ use crate::model::Rbm;
 use crate::{Error, Result};
 use rayon::prelude::*;
 
-/// Hidden units, and units of both layers together, that are enumerated.
+/// The most hidden units, and the most units of both layers together, that are enumerated.
 const MAX_HIDDEN: usize = 12;
 const MAX_UNITS: usize = 24;
 /// Enumeration is quick if it takes about 2 to this power of operations.
 const QUICK_WORK: usize = 27;
 
-/// The chain of hidden states of a small model.
+/// The Markov chain of the hidden states of a small model, enumerated exactly.
 ///
-/// Limited to 12 hidden units and 24 units in both layers: memory is `16·2^(n_visible + n_hidden)` bytes and more, time
-/// `2^(2 n_hidden + n_visible)`.
+/// Models are limited to 12 hidden units and 24 units in both layers. Memory is
+/// `16·2^(n_visible + n_hidden)` bytes and more, time `2^(2 n_hidden + n_visible)`.
 #[derive(Clone, Debug)]
 pub struct HiddenChain {
     n: usize,
@@ -37,7 +38,7 @@ pub struct HiddenChain {
 }
 
 impl HiddenChain {
-    /// Enumerate `rbm`.
+    /// Enumerates `rbm`.
     ///
     /// # Errors
     /// If the model is too large: see [`fits`](Self::fits).
@@ -71,33 +72,35 @@ impl HiddenChain {
         Ok(Self { n, n_v, log_z: total.ln() - least, stationary, transition, v_given_h, h_given_v })
     }
 
-    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers together.
+    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers
+    /// together.
     pub fn fits(rbm: &Rbm) -> bool {
         rbm.n_hidden() <= MAX_HIDDEN && rbm.n_hidden() + rbm.n_visible() <= MAX_UNITS
     }
 
-    /// Enumerates `rbm` if that takes about a second at most; else returns none.
+    /// Enumerates `rbm` if that takes at most about a second; otherwise returns `None`.
     pub fn if_quick(rbm: &Rbm) -> Option<Self> {
         let is_quick = 2 * rbm.n_hidden() + rbm.n_visible().max(rbm.n_hidden()) <= QUICK_WORK;
         is_quick.then(|| Self::new(rbm).ok()).flatten()
     }
 
-    /// `log Z`.
+    /// Returns the exact `log Z`.
     pub fn log_z(&self) -> f64 {
         self.log_z
     }
 
-    /// `P(h, h')` of two packed states.
+    /// Returns the transition probability `P(h, h')` between two packed states.
     pub fn transition(&self, h: usize, next: usize) -> f64 {
         self.transition[h * self.n..][..self.n][next]
     }
 
-    /// The spectral gap `δ = 1 − λ₂`.
+    /// Returns the spectral gap `δ = 1 − λ₂`.
     pub fn spectral_gap(&self) -> f64 {
         if self.n == 1 {
             return 1.0;
         }
-        // On functions of mean 0, `I − P` is inverted by fixing the value at one state and subtracting the mean.
+        // On functions of mean 0, `I − P` is inverted by fixing the value at one state and
+        // subtracting the mean.
         let at = (0..self.n).max_by(|&a, &b| self.stationary[a].total_cmp(&self.stationary[b]));
         let inside: Vec<bool> = (0..self.n).map(|h| Some(h) == at).collect();
         let off = OffSet::new(self, &inside);
@@ -111,10 +114,10 @@ impl HiddenChain {
         1.0 / largest_eigenvalue(self.n, &self.stationary, apply)
     }
 
-    /// Tours of this chain between visits to `set`.
+    /// Returns the exact theory of tours of this chain between visits to `set`.
     ///
     /// # Errors
-    /// If the set is empty or its states are not those of the model.
+    /// If the set is empty, or if its states are not as wide as the hidden layer.
     pub fn tours(&self, set: &StoppingSet) -> Result<TourTheory<'_>> {
         let n_bits = self.n.ilog2() as usize;
         if set.is_empty() {
@@ -131,7 +134,7 @@ impl HiddenChain {
     }
 }
 
-/// What is exactly true of tours between visits to a stopping set.
+/// Exact properties of tours between visits to a stopping set.
 ///
 /// ```
 /// use mclv::{Rbm, StoppingSet, bits::BitRows, tour::HiddenChain};
@@ -153,23 +156,24 @@ pub struct TourTheory<'a> {
 }
 
 impl TourTheory<'_> {
-    /// `Z_S/Z`.
+    /// Returns `Z_S/Z`, the probability of the stopping set.
     pub fn set_probability(&self) -> f64 {
         self.p_s
     }
 
-    /// `E[ξ]` and `E[ξ²]`, each by a linear solve; that `E[ξ] = Z/Z_S` is not used.
+    /// Returns `E[ξ]` and `E[ξ²]`, each by a linear solve. The identity `E[ξ] = Z/Z_S` is not used.
     pub fn length_moments(&self) -> (f64, f64) {
         self.sum_moments(|_, _| 1.0)
     }
 
-    /// `var ξ`.
+    /// Returns the variance of `ξ`.
     pub fn length_variance(&self) -> f64 {
         let (mean, second) = self.length_moments();
         second - mean * mean
     }
 
-    /// First and second moment of `Σ_{k≤ξ} f(v_k, h_k)`, states as packed bits.
+    /// Returns the first and second moment of `Σ_{k≤ξ} f(v_k, h_k)`. `f` receives states as packed
+    /// bits.
     pub fn sum_moments(&self, f: impl Fn(usize, usize) -> f64) -> (f64, f64) {
         let chain = self.chain;
         // Σ_v p(v|h) of f times something of v; and of f².
@@ -179,7 +183,7 @@ impl TourTheory<'_> {
         };
         let first: Vec<f64> = (0..chain.n).map(|h| given_h(h, &|_, f| f)).collect();
         let rest = self.solve(&first);
-        // What is still to come, given v: zero if the next state is in the set.
+        // The sum that is still to come, given v. It is zero if the next state is in the set.
         let to_come: Vec<f64> = chain
             .h_given_v
             .chunks_exact(chain.n)
@@ -191,7 +195,8 @@ impl TourTheory<'_> {
         (self.along_tour(&first, &rest), self.along_tour(&squares, &rest_of_squares))
     }
 
-    /// The expected sum of `cost` from each state off the set until it is entered; 0 on the set.
+    /// Returns the expected sum of `cost` from each state off the set until the set is entered; 0
+    /// on the set.
     fn solve(&self, cost: &[f64]) -> Vec<f64> {
         let mut out = vec![0.0; self.chain.n];
         let solution = self.off.solve(self.off.states.iter().map(|&h| cost[h]).collect());
@@ -199,7 +204,8 @@ impl TourTheory<'_> {
         out
     }
 
-    /// The expected sum of `cost` along a tour from `π_S`, given that from the states off the set.
+    /// Returns the expected sum of `cost` along a tour from `π_S`, given the sums `rest` from the
+    /// states off the set.
     fn along_tour(&self, cost: &[f64], rest: &[f64]) -> f64 {
         let starts = (0..self.chain.n).filter(|&h| self.inside[h]);
         let sum: f64 = starts
@@ -212,7 +218,8 @@ impl TourTheory<'_> {
         sum / self.p_s
     }
 
-    /// The spectral radius `ρ` of `P` off the set: `p(ξ > k)` falls like `ρ^k` in the end. 0 if nothing is off the set.
+    /// Returns the spectral radius `ρ` of `P` off the set: in the limit of large `k`, `p(ξ > k)`
+    /// falls like `ρ^k`. It is 0 if no state is off the set.
     pub fn tail_rate(&self) -> f64 {
         let off = &self.off;
         if off.states.is_empty() {
@@ -223,7 +230,8 @@ impl TourTheory<'_> {
         1.0 - 1.0 / largest_eigenvalue(weights.len(), &weights, apply)
     }
 
-    /// `ε = min_v Σ_{h∈H} p(h|v)`: every step ends the tour with at least this probability, so `p(ξ > k) ≤ (1−ε)^k`.
+    /// Returns `ε = min_v Σ_{h∈H} p(h|v)`. Every step ends the tour with at least this probability,
+    /// so `p(ξ > k) ≤ (1−ε)^k`.
     pub fn epsilon(&self) -> f64 {
         let of_v = |p: &[f64]| -> f64 {
             p.iter().zip(&self.inside).filter(|(_, inside)| **inside).map(|(p, _)| p).sum()
@@ -231,7 +239,7 @@ impl TourTheory<'_> {
         self.chain.h_given_v.chunks_exact(self.chain.n).map(of_v).fold(1.0, f64::min)
     }
 
-    /// `p(ξ > k)` for `k = 0 … n_steps`.
+    /// Returns `p(ξ > k)` for `k = 0 … n_steps`.
     pub fn survival(&self, n_steps: usize) -> Vec<f64> {
         let mut p = self.starts();
         let mut survival = vec![1.0];
@@ -242,9 +250,11 @@ impl TourTheory<'_> {
         survival
     }
 
-    /// `Σ_{j≥k} p(ξ > j) = E[(ξ − k)⁺]`: what cutting tours at `k ≥ 1` steps takes from the mean length.
+    /// Returns `Σ_{j≥k} p(ξ > j) = E[(ξ − k)⁺]`: the amount by which cutting tours at `k ≥ 1` steps
+    /// lowers the mean length.
     pub fn truncation_bias(&self, k: usize) -> f64 {
-        // Not as a difference, which would lose its digits: where the tours still out are, and how long they have to go.
+        // A difference would lose its digits. So: where the tours still running are, times how long
+        // they have to go.
         let p = (0..k).fold(self.starts(), |p, _| self.step_off(&p));
         let rest = self.solve(&vec![1.0; self.chain.n]);
         p.iter().zip(&rest).map(|(p, r)| p * r).sum()
@@ -256,7 +266,7 @@ impl TourTheory<'_> {
         self.chain.stationary.iter().zip(&self.inside).map(of).collect()
     }
 
-    /// Where tours at `p` are after a step, unless they have ended.
+    /// Returns where tours at `p` are after a step, without those that have ended.
     fn step_off(&self, p: &[f64]) -> Vec<f64> {
         let n = self.chain.n;
         let mut next = vec![0.0; n];
@@ -267,22 +277,24 @@ impl TourTheory<'_> {
         next
     }
 
-    /// The corrected bound of Theorem 3, `E[ξ²] ≤ Z/Z_S + 2(1 − Z_S/Z)(Z/Z_S)²/δ`.
+    /// Returns the corrected bound of Theorem 3, `E[ξ²] ≤ Z/Z_S + 2(1 − Z_S/Z)(Z/Z_S)²/δ`.
     ///
-    /// The bound as printed in the paper is smaller and false: see the tests.
+    /// The bound as printed in the paper is smaller and false. A test has the counterexample.
     pub fn second_moment_bound(&self) -> f64 {
         let p = self.p_s;
         1.0 / p + 2.0 * (1.0 - p) / (p * p * self.chain.spectral_gap())
     }
 
-    /// `Σ_h π_S(h) P(h,h)`: how often a tour of one step ends where it began without any memory at work.
+    /// Returns `Σ_h π_S(h) P(h,h)`: the probability that a tour ends in its own start after one
+    /// step.
     pub fn own_start_in_one_step(&self) -> f64 {
         let inside = (0..self.chain.n).filter(|&h| self.inside[h]);
         inside.map(|h| self.chain.stationary[h] * self.chain.transition(h, h)).sum::<f64>() / self.p_s
     }
 }
 
-/// `p(x|y)` of every state `x` of a layer with the given biases, a row for each of the `2^n_given` states `y` of the other.
+/// Returns `p(x|y)` of every state `x` of a layer with the given biases, in one row for each of the
+/// `2^n_given` states `y` of the other layer.
 fn conditional(bias: &[f64], n_given: usize, weight: impl Fn(usize, usize) -> f64) -> Vec<f64> {
     let mut out = Vec::with_capacity(1 << (bias.len() + n_given));
     for y in 0..1usize << n_given {
@@ -303,7 +315,7 @@ fn conditional(bias: &[f64], n_given: usize, weight: impl Fn(usize, usize) -> f6
 #[derive(Clone, Debug)]
 struct OffSet {
     states: Vec<usize>,
-    /// Below the diagonal the reduced transitions, above it the multipliers; the diagonal is not used.
+    /// Reduced transitions below the diagonal, multipliers above it. The diagonal is not used.
     factors: Vec<f64>,
     pivots: Vec<f64>,
 }
@@ -323,7 +335,7 @@ impl OffSet {
         for k in (0..m).rev() {
             let (above, rest) = factors.split_at_mut(k * m);
             let row = &rest[..k];
-            // 1 − P(k,k) as the sum of what leaves: nothing cancels.
+            // 1 − P(k,k) as the sum of the probabilities that leave, so that nothing cancels.
             pivots[k] = exits[k] + row.iter().sum::<f64>();
             let (pivot, exit) = (pivots[k], exits[k]);
             above.par_chunks_exact_mut(m).zip(&mut exits[..k]).for_each(|(target, target_exit)| {
@@ -336,7 +348,7 @@ impl OffSet {
         Self { states, factors, pivots }
     }
 
-    /// `(I − P)⁻¹ rhs`.
+    /// Returns `(I − P)⁻¹ rhs`.
     fn solve(&self, mut rhs: Vec<f64>) -> Vec<f64> {
         let m = self.states.len();
         for k in (0..m).rev() {
@@ -353,7 +365,8 @@ impl OffSet {
     }
 }
 
-/// The largest eigenvalue of a positive operator that is self-adjoint under `weights`, by power iteration.
+/// Returns the largest eigenvalue of a positive operator that is self-adjoint under `weights`, by
+/// power iteration.
 fn largest_eigenvalue(n: usize, weights: &[f64], apply: impl Fn(&mut Vec<f64>)) -> f64 {
     // No eigenvector of a model can be expected to be orthogonal to this.
     let mut x: Vec<f64> = (0..n).map(|k| 1.0 + 0.5 * (1.3 * k as f64).sin()).collect();

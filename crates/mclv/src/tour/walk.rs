@@ -9,38 +9,39 @@ use mclv_kernels::tiles::Tiles;
 /// One tour in its place in a block of chains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Which tour this is, by the caller's count.
+    /// The number of the tour, by the caller's count.
     pub(crate) tour: usize,
-    /// Steps that it has made.
+    /// The number of steps that the tour has made.
     pub(crate) length: u64,
 }
 
 /// A tour that a step has ended: it is in the stopping set, or it has reached the limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Its place in the block.
+    /// The place of the tour in the block.
     pub(crate) place: usize,
-    /// The row of the stopping set that it has arrived in; none if it is not there.
+    /// The row of the stopping set that the tour is in. `None` if it is not in the set.
     pub(crate) row: Option<usize>,
-    /// Whether it is in its own start, where starts may lie outside the set.
+    /// True if the tour is in its own start, when starts may lie outside the set.
     pub(crate) at_first: bool,
 }
 
-/// Some tours under way, in a block of chains.
+/// Tours that are being walked, in a block of chains.
 pub(crate) struct Walk<'a> {
     rbm: &'a Rbm,
     set: &'a StoppingSet,
     chains: &'a mut Chains,
     places: Vec<Place>,
-    /// Steps after which a tour is cut.
+    /// The number of steps after which a tour is cut.
     limit: u64,
-    /// The packed first state of each tour, where that ends a tour too.
+    /// The packed first state of each tour, if a tour also ends there.
     first: Option<&'a [u64]>,
     arrivals: Vec<Arrival>,
 }
 
 impl<'a> Walk<'a> {
-    /// Tours whose hidden states are those of `chains`, cut when they have made `limit` steps.
+    /// Walks tours whose hidden states are those of `chains`. A tour is cut when it has made
+    /// `limit` steps.
     pub(crate) fn new(
         rbm: &'a Rbm,
         set: &'a StoppingSet,
@@ -52,30 +53,32 @@ impl<'a> Walk<'a> {
         Self { rbm, set, chains, places, limit, first: None, arrivals: Vec::new() }
     }
 
-    /// Let a tour also end in its first state: `first` holds that of every tour, by the caller's count.
+    /// Lets a tour also end in its first state. `first` holds the first state of every tour, by the
+    /// caller's count.
     pub(crate) fn ending_at_first(mut self, first: Option<&'a [u64]>) -> Self {
         self.first = first;
         self
     }
 
-    /// Whether no tour is under way.
+    /// Returns true if no tour is left.
     pub(crate) fn is_over(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// The tours, place by place.
+    /// Returns the tours, place by place.
     pub(crate) fn places(&self) -> &[Place] {
         &self.places
     }
 
-    /// Their chains.
+    /// Returns the chains of the tours.
     pub(crate) fn chains(&mut self) -> &mut Chains {
         self.chains
     }
 
-    /// Make one step of every tour. `visit` sees the joint states `(v_k, h_k)` before `h_{k+1}` is drawn; `means` takes
-    /// `E[h|v_k]`. Returns the tours that the step has ended, in order of their places; the caller then starts others in
-    /// their places with [`start`](Self::start) or gives up the places with [`leave`](Self::leave).
+    /// Makes one step of every tour. `visit` sees the joint states `(v_k, h_k)` before `h_{k+1}` is
+    /// drawn; `means` receives `E[h|v_k]`. Returns the tours that the step has ended, in order of
+    /// their places. The caller then starts other tours in their places with
+    /// [`start`](Self::start), or gives up the places with [`leave`](Self::leave).
     pub(crate) fn step(
         &mut self,
         scratch: &mut Scratch,
@@ -100,19 +103,19 @@ impl<'a> Walk<'a> {
         arrivals
     }
 
-    /// Start another tour in a place.
+    /// Starts another tour in a place.
     pub(crate) fn start(&mut self, place: usize, tour: Place, clock: Clock, h: &[u64]) {
         self.places[place] = tour;
         *self.chains.clock_of(place) = clock;
         self.chains.set_h_of(place, h);
     }
 
-    /// Take back the list of arrivals for the next step.
+    /// Takes back the list of arrivals for the next step.
     pub(crate) fn reuse(&mut self, arrivals: Vec<Arrival>) {
         self.arrivals = arrivals;
     }
 
-    /// Give up the places of some arrivals, and take back the list for the next step.
+    /// Gives up the places of some arrivals, and takes back the list for the next step.
     pub(crate) fn leave(&mut self, arrivals: Vec<Arrival>) {
         if !arrivals.is_empty() {
             // The list is in order of places.

@@ -1,4 +1,4 @@
-//! Run chains that have no part in tours, to see whether the chain of the tours mixes.
+//! Run chains that are independent of the tours, to see whether the chain of the tours mixes.
 
 use super::StoppingSet;
 use crate::bits::words_for;
@@ -10,31 +10,35 @@ use crate::{Error, Result};
 use mclv_kernels::layer::Scratch;
 use serde::{Deserialize, Serialize};
 
-/// Chains of each kind, and the steps that each makes; the second half of the steps is looked at.
+/// The number of chains of each kind, and the number of steps of each chain. The second half of the
+/// steps is examined.
 const N_CHAINS: usize = 16;
 const N_STEPS: u32 = 1000;
-/// Steps between two looks.
+/// The number of steps between two records.
 const STRIDE: u32 = 2;
 
-/// What chains from random states and chains from the stopping set show of the model's chain.
+/// The results of independent chains, from random states and from the stopping set, that show how
+/// the model's chain moves.
 ///
-/// Tours alone cannot show that a chain is stuck: one that hardly moves is back in its start at once, and its tours are
-/// short. These chains are independent of the tours, and half of them know nothing of the rows.
+/// Tours alone cannot show that a chain is stuck: a chain that hardly moves is back in its start at
+/// once, and its tours are short. These chains are independent of the tours, and half of them do
+/// not depend on the data rows.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Witnesses {
-    /// Chains that began in random states.
+    /// The number of chains that began in random states.
     pub n_random: usize,
-    /// Chains that began in states of the stopping set.
+    /// The number of chains that began in states of the stopping set.
     pub n_from_set: usize,
-    /// Steps that each chain made.
+    /// The number of steps that each chain made.
     pub n_steps: u32,
-    /// How the chains of both kinds moved over the second half of their steps, by the free energy and by the leading
-    /// directions of the weights; the worst counts. `None` if a number was not finite.
+    /// How the chains of both kinds mixed over the second half of their steps, by the free energy
+    /// and by the leading directions of the weights; the worst of these numbers counts. `None` if a
+    /// number was not finite.
     pub mixing: Option<Mixing>,
-    /// Chains from random states that were in the stopping set at least once.
+    /// The number of chains from random states that were in the stopping set at least once.
     pub n_reached: usize,
-    /// The share of the second half of their steps that chains from random states were in the stopping set. If they mix,
-    /// this estimates `Z_S/Z`.
+    /// The share of the second half of their steps that chains from random states spent in the
+    /// stopping set. If the chains mix, this estimates `Z_S/Z`.
     pub share_in_set: f64,
 }
 
@@ -66,7 +70,7 @@ impl Witnesses {
     }
 }
 
-/// What one kind of chains leaves.
+/// The results of chains of one kind.
 struct Walked {
     records: Records,
     n_reached: usize,

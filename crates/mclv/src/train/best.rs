@@ -1,52 +1,53 @@
-//! Remember the best evaluation of a training, and find out at the end whether it was more than luck.
+//! Track the best evaluation of a training, and check at the end whether it was more than luck.
 
 use super::Metrics;
 use crate::Result;
 use crate::partition::LogZ;
 use serde::{Deserialize, Serialize};
 
-/// The likelihood must have fallen by this many nats before a guard speaks of it, …
+/// A guard warns of a fall only if the likelihood is lower by at least this many nats, …
 const MIN_FALL: f64 = 1.0;
-/// … beyond this many standard errors of the difference, …
+/// … by more than this many standard errors of the difference, …
 const FALL_ERRORS: f64 = 3.0;
-/// … in this many evaluations running, …
+/// … in this many evaluations in a row, …
 const MIN_EVALUATIONS_BELOW: usize = 2;
-/// … for one part in this many of the run's epochs. With a high learning rate the likelihood can drop by ten nats and
-/// recover a few epochs later.
+/// … and for the run's epochs divided by this number. With a high learning rate the likelihood can
+/// drop by ten nats and recover a few epochs later.
 const FALL_SHARE: usize = 10;
-/// A candidate is better than the last model if it is so by this many standard errors of the difference.
+/// A candidate beats the last model only by more than this many standard errors of the difference.
 const BETTER_ERRORS: f64 = 2.0;
 
-/// The best model of a run, as the last evaluation found.
+/// The best model of a run, as determined by the last evaluation.
 ///
-/// Likelihoods of the curve choose a candidate. The candidate and the last model are then evaluated by the same method
-/// on the same rows, with random numbers that no choice has depended on. The last model is the best unless the
-/// candidate is better by more than the error of both.
+/// The likelihoods during training choose a candidate. The candidate and the last model are then
+/// evaluated by the same method on the same rows, with random numbers that no choice has depended
+/// on. The last model is the best unless the candidate is better by more than the error of both.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct BestModel {
-    /// Epochs after which the model was the best.
+    /// The number of epochs after which the model was the best.
     pub epoch: usize,
-    /// Mean log-likelihood of the validation rows, else of all training rows, in nats per row.
+    /// The mean log-likelihood of the validation rows, or of all training rows if there are none,
+    /// in nats per row.
     pub log_likelihood: f64,
-    /// `log Z` of the model, which the likelihood was computed with.
+    /// `log Z` of the model, with which the likelihood was computed.
     pub log_z: LogZ,
 }
 
 impl BestModel {
-    /// Whether this model is better than `other` by more than the error of both. If one of the errors is not known,
-    /// nobody can say.
+    /// Returns true if this model is better than `other` by more than the error of both. Returns
+    /// false if one of the errors is not known.
     fn is_above(&self, other: &Self) -> bool {
         let (Some(mine), Some(theirs)) = (self.log_z.std_err, other.log_z.std_err) else { return false };
         self.log_likelihood - other.log_likelihood > BETTER_ERRORS * mine.hypot(theirs)
     }
 }
 
-/// The better one of the last model and a candidate. `evaluate` evaluates the candidate; each call must use new random
-/// numbers.
+/// Returns the better of the last model and a candidate. `evaluate` evaluates the candidate; each
+/// call must use new random numbers.
 ///
 /// # Guarantee
-/// The likelihood of a candidate that is returned has not chosen it: unless it is exact, the candidate is evaluated
-/// again after it was found to be better.
+/// The reported likelihood of a candidate did not choose it: unless it is exact, the candidate is
+/// evaluated again after it was found to be better.
 pub(super) fn better(
     last: BestModel,
     mut evaluate: impl FnMut(Look) -> Result<BestModel>,
@@ -62,7 +63,7 @@ pub(super) fn better(
     }
 }
 
-/// What a candidate is evaluated for.
+/// The purpose of evaluating a candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Look {
     /// To compare it with the last model.
@@ -71,12 +72,13 @@ pub(super) enum Look {
     Report,
 }
 
-/// The best evaluation so far. Floats are kept as bits: going on from a checkpoint must be exact.
+/// The best evaluation so far. Floats are kept as bits, because a resumed run must be exact.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Best {
-    /// Its epoch, and its likelihood of validation rows (else of training rows) as bits.
+    /// The epoch of the best evaluation, and its likelihood of validation rows (else of training
+    /// rows) as bits.
     best: Option<(usize, u64)>,
-    /// Evaluations since then.
+    /// The number of evaluations since then.
     since_best: usize,
     /// The evaluation with the highest likelihood of training rows.
     #[serde(default)]
@@ -89,19 +91,20 @@ struct Peak {
     log_likelihood: u64,
     std_err: Option<u64>,
     reconstruction: u64,
-    /// Evaluations running since then whose likelihood was lower by more than noise, with a better reconstruction.
+    /// The number of evaluations in a row since then whose likelihood was lower by more than noise,
+    /// with a better reconstruction.
     n_below: usize,
     /// The epoch of the first of these evaluations.
     #[serde(default)]
     first_below: usize,
 }
 
-/// What an evaluation means.
+/// The judgement of an evaluation.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Judgement {
-    /// The model is better than any before.
+    /// True if the model is better than any before.
     pub(super) is_best: bool,
-    /// How far the likelihood of training rows has fallen while the reconstruction improved.
+    /// The fall of the likelihood of training rows, in nats, while the reconstruction improved.
     pub(super) fallen: Option<f64>,
 }
 
@@ -111,12 +114,12 @@ impl Best {
         self.best.map(|(epoch, bits)| (epoch, f64::from_bits(bits)))
     }
 
-    /// Whether this many evaluations have brought nothing better.
+    /// Returns true if this many evaluations have brought no improvement.
     pub(super) fn is_out_of_patience(&self, patience: Option<usize>) -> bool {
         patience.is_some_and(|patience| self.since_best >= patience)
     }
 
-    /// Takes note of an evaluation of a run of `n_epochs`.
+    /// Judges an evaluation of a run of `n_epochs`.
     pub(super) fn judge(&mut self, metrics: &Metrics, n_epochs: usize) -> Judgement {
         let Some(value) = metrics.judged_log_likelihood().filter(|v| v.is_finite()) else {
             return Judgement::default();
@@ -131,8 +134,9 @@ impl Best {
         Judgement { is_best, fallen: self.fall(metrics, n_epochs) }
     }
 
-    /// How far the likelihood of training rows is below its peak, if that is more than noise and has lasted, and the
-    /// reconstruction is better. Validation rows have no say: where training rows gain, it is overfitting.
+    /// Returns how far the likelihood of training rows is below its peak, if the fall is more than
+    /// noise, has lasted, and the reconstruction is better. Validation rows are not used: a fall on
+    /// them while training rows gain is overfitting.
     fn fall(&mut self, metrics: &Metrics, n_epochs: usize) -> Option<f64> {
         let value = metrics.curve_log_likelihood()?;
         let std_err = metrics.log_z.as_ref().and_then(|z| z.std_err);
@@ -197,10 +201,11 @@ mod tests {
         (0..12).map(|_| f64::from(rng.next_u32()) / 2f64.powi(32)).sum::<f64>() - 6.0
     }
 
-    /// Many runs with twenty candidates and a last model, all of the same quality, and evaluations with a standard error
-    /// of 0.05. The value reported for the best model is right on average: over 4,000 runs its mean is within 0.1
-    /// standard errors, which are 6 of its own (what remains of the choice between two is below 0.05). Given that a
-    /// candidate was chosen, it is right as well. The control, the largest value of the curve, is off by 1.8.
+    /// Many runs with twenty candidates and a last model, all of the same quality, and evaluations
+    /// with a standard error of 0.05. The value reported for the best model is right on average:
+    /// over 4,000 runs its mean is within 0.1 standard errors, which are 6 of its own (what remains
+    /// of the choice between two is below 0.05). Given that a candidate was chosen, it is right as
+    /// well. The control, the largest value of the curve, is off by 1.8.
     #[test]
     fn the_winner_has_no_curse() {
         const SE: f64 = 0.05;
@@ -253,8 +258,8 @@ mod tests {
         assert_eq!(chosen((-2.0, Some(0.05)), (-1.0, None)), 9);
     }
 
-    /// A fall is told of if the errors of both evaluations are known, it is larger than they explain, seen twice, and lasts
-    /// a tenth of the run.
+    /// A fall is reported if the errors of both evaluations are known, and if it is larger than
+    /// they explain, seen twice, and lasts a tenth of the run.
     #[test]
     fn a_fall_takes_evidence() {
         let falls = |then: Option<f64>, values: &[(f64, Option<f64>, f64)]| {

@@ -1,4 +1,4 @@
-//! Keep everything that is needed to go on as if nothing had happened.
+//! Save and load checkpoints, which hold everything that a run needs to continue exactly.
 
 use super::folder::RunFolder;
 use super::old_checkpoint;
@@ -16,10 +16,11 @@ use std::path::Path;
 const KEY: &str = "mclv-checkpoint";
 const VERSION: u32 = 2;
 
-/// What the names of the estimator's arrays begin with.
+/// The prefix of the names of the estimator's arrays.
 const ESTIMATOR: &str = "estimator.";
 
-/// The small facts of a checkpoint. Floats are kept as bits: going on must be exact.
+/// The values of a checkpoint that are not arrays. Floats are kept as bits, because a resumed run
+/// must be exact.
 #[derive(Serialize, Deserialize)]
 struct Facts<T> {
     version: u32,
@@ -32,26 +33,26 @@ struct Facts<T> {
     /// The facts of the estimator's state.
     #[serde(default)]
     estimator: serde_json::Value,
-    /// What belongs to the trainer's owner.
+    /// The values that belong to the trainer's owner.
     run: T,
 }
 
-/// What a checkpoint shows of a run.
+/// The model and the chains of a run at its last checkpoint.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Snapshot {
     /// The model.
     pub rbm: Rbm,
-    /// Epochs finished.
+    /// The number of epochs finished.
     pub epoch: usize,
     /// The hidden states of persistent chains or running tours, if there are any.
     pub chains: Option<BitRows>,
 }
 
 impl Snapshot {
-    /// The last checkpoint of a run folder.
+    /// Loads the last checkpoint of a run folder.
     ///
     /// # Errors
-    /// If there is none or it is damaged.
+    /// If there is none, or if it is damaged.
     pub fn load(folder: &Path) -> Result<Self> {
         let (state, _) = load::<serde_json::Value>(&RunFolder::new(folder).checkpoint())?;
         let chains = state.estimator.bit_rows("chains", state.rbm.n_hidden());
@@ -60,17 +61,17 @@ impl Snapshot {
     }
 }
 
-/// Write a checkpoint; the one before stays until this one is complete.
+/// Writes a checkpoint. The previous one stays until this one is complete.
 pub(super) fn save(path: &Path, state: &TrainerState, run: &impl Serialize) -> Result<()> {
     write_atomically(path, &to_bytes(state, run))
 }
 
-/// Read a checkpoint.
+/// Reads a checkpoint.
 pub(super) fn load<T: DeserializeOwned>(path: &Path) -> Result<(TrainerState, T)> {
     from_bytes(path, &std::fs::read(path).map_err(Error::io("read", path))?)
 }
 
-/// A trainer's state and what its owner, `run`, remembers.
+/// Serialises a trainer's state and the values of its owner, `run`.
 pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
     let mut tensors: Vec<(String, Dtype, Vec<u8>)> = Vec::new();
     let f32s = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
@@ -113,7 +114,7 @@ pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
     safetensors::serialize(views, Some(HashMap::from([(KEY.into(), facts)]))).expect("valid tensors")
 }
 
-/// What [`to_bytes`] made; `path` is where it was.
+/// Reads the bytes that [`to_bytes`] returned. `path` is the file that they came from.
 pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Result<(TrainerState, T)> {
     let broken = |e: String| Error::malformed(path, format!("not an intact checkpoint: {e}"));
     let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(|e| broken(e.to_string()))?;

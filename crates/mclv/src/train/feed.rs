@@ -1,4 +1,4 @@
-//! Train on rows that come in pieces.
+//! Train on rows that arrive in pieces.
 
 use super::checkpoint;
 use super::trainer::Trainer;
@@ -11,14 +11,15 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
-/// More pieces than anybody will give.
+/// A number of pieces that no training reaches.
 const ENDLESS: usize = 1 << 31;
 
-/// Training on rows that come in pieces of any size: one pass over each, in minibatches.
+/// Training on rows that arrive in pieces of any size: one pass over each piece, in minibatches.
 ///
-/// Chains, optimiser and centring go on from piece to piece. The learning rate is constant, for nobody knows how much is
-/// to come. The visible offsets of centring are the means of all rows so far. A stopping set is made from the rows of
-/// the piece at hand, so tours want pieces of some hundred rows.
+/// Chains, optimiser and centring continue from piece to piece. The learning rate is constant,
+/// because the number of rows to come is not known. The visible offsets of centring are the means
+/// of all rows so far. A stopping set is drawn from the rows of the current piece, so tours need
+/// pieces of some hundred rows.
 ///
 /// ```
 /// use mclv::data::{self, DataSpec};
@@ -36,11 +37,11 @@ const ENDLESS: usize = 1 << 31;
 /// ```
 pub struct Feed {
     trainer: Trainer,
-    /// Rows so far.
+    /// The number of rows so far.
     n_rows: usize,
 }
 
-/// What is kept beside the trainer's state.
+/// The values that are saved besides the trainer's state.
 #[derive(Serialize, Deserialize)]
 struct Kept {
     settings: serde_json::Value,
@@ -50,10 +51,11 @@ struct Kept {
 }
 
 impl Feed {
-    /// Begin at `rbm`, or at an initial model for `rows`, which are looked at but not learnt from.
+    /// Begins with `rbm`, or with an initial model for `rows`. These rows are inspected, but
+    /// not trained on.
     ///
     /// # Errors
-    /// If settings, model and rows do not go together.
+    /// If settings, model and rows do not fit together.
     pub fn new(settings: &Settings, rows: &Rows, rbm: Option<Rbm>) -> Result<Self> {
         settings.check_without_rows()?;
         let settings = Settings {
@@ -78,17 +80,19 @@ impl Feed {
         Ok(Self { trainer, n_rows: 0 })
     }
 
-    /// Learn from `rows`. A piece that is stopped is over: the next begins with its own rows.
+    /// Trains on `rows`. A piece that is cancelled is not continued: the next piece begins with its
+    /// own rows.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if stopped; or if the rows do not fit the model; or what the estimator cannot do.
+    /// [`Error::Cancelled`] if the listener cancels; or if the rows do not fit the model; or if the
+    /// estimator fails.
     pub fn add(&mut self, rows: &Rows, progress: &dyn Progress) -> Result<()> {
         let trainer = &mut self.trainer;
         trainer.rbm().check_width(rows.n_columns())?;
         trainer.settings.check_rows(rows.n_rows())?;
         let share = rows.n_rows() as f64 / (self.n_rows + rows.n_rows()) as f64;
         for (mean, new) in trainer.offsets.visible.iter_mut().zip(rows.column_means()) {
-            // All that came before the first piece was a guess.
+            // The means before the first piece were only a guess.
             *mean = if self.n_rows == 0 { new } else { *mean + share * (new - *mean) };
         }
         self.n_rows += rows.n_rows();
@@ -100,22 +104,22 @@ impl Feed {
         result
     }
 
-    /// The model as it is now.
+    /// Returns the model as it is now.
     pub fn rbm(&self) -> &Rbm {
         self.trainer.rbm()
     }
 
-    /// Pieces so far.
+    /// The number of pieces so far.
     pub fn n_pieces(&self) -> usize {
         self.trainer.epochs_done()
     }
 
-    /// The hidden states of persistent chains or running tours, if there are any.
+    /// Returns the hidden states of persistent chains or running tours, if there are any.
     pub fn chains(&self) -> Option<BitRows> {
         self.trainer.chains()
     }
 
-    /// Everything that is needed to go on as if nothing had happened.
+    /// Returns everything that is needed to continue exactly, as bytes.
     pub fn to_bytes(&self) -> Vec<u8> {
         let trainer = &self.trainer;
         let kept = Kept {
@@ -127,10 +131,10 @@ impl Feed {
         checkpoint::to_bytes(&trainer.state(), &kept)
     }
 
-    /// Go on from what [`to_bytes`](Self::to_bytes) gave.
+    /// Continues from bytes that [`to_bytes`](Self::to_bytes) returned.
     ///
     /// # Errors
-    /// If that is damaged.
+    /// If the bytes are damaged.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let source = Path::new("kept training");
         let (state, kept) = checkpoint::from_bytes::<Kept>(source, bytes)?;

@@ -1,4 +1,4 @@
-//! Keep a run in its folder: settings, metrics, models, checkpoints.
+//! Write the folder of a run: settings, metrics, models, checkpoints.
 
 use super::best::Best;
 use super::checkpoint;
@@ -15,12 +15,12 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-/// When checkpoints are written.
+/// Settings for checkpoints: how often they are written.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Checkpoints {
-    /// Epochs between two.
+    /// The number of epochs between two checkpoints.
     pub every_epochs: usize,
-    /// Minutes after which one is written in any case.
+    /// The number of minutes after which a checkpoint is written even if fewer epochs have passed.
     pub every_minutes: f64,
 }
 
@@ -30,32 +30,32 @@ impl Default for Checkpoints {
     }
 }
 
-/// What a checkpoint keeps beside the trainer.
+/// The values of a checkpoint besides those of the trainer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(super) struct Progressed {
-    /// Length of `metrics.jsonl` that belongs to this state.
+    /// The length of `metrics.jsonl` that belongs to this state.
     metrics_bytes: u64,
     /// Seconds of training so far.
     seconds: f64,
     #[serde(flatten)]
     best: Best,
-    /// The data of the run.
+    /// The SHA-256 of the run's data.
     data_sha256: String,
     weights_sha256: Option<String>,
 }
 
-/// The files of a run that is under way.
+/// The files of a run in progress.
 pub(super) struct RunFiles {
     folder: RunFolder,
     description: Description,
     checkpoints: Checkpoints,
     metrics_bytes: u64,
     last_checkpoint: Instant,
-    /// What it took to write it.
+    /// The seconds that writing the last checkpoint took.
     checkpoint_seconds: f64,
 }
 
-/// A run as its folder holds it.
+/// A run as it was read from its folder.
 pub(super) struct Resumed {
     pub(super) files: RunFiles,
     pub(super) state: TrainerState,
@@ -65,9 +65,9 @@ pub(super) struct Resumed {
 }
 
 impl RunFiles {
-    /// Refuses a folder that holds a run.
+    /// Rejects a folder that holds a run.
     pub(super) fn check_new(path: &Path) -> Result<()> {
-        // Of several ranks the first may already have begun to write when others look.
+        // With several ranks, the first may already have begun to write when others look.
         team::together(if team::is_first() && RunFolder::new(path).holds_a_run() {
             Err(Error::InvalidSetting {
                 name: "run folder",
@@ -93,13 +93,14 @@ impl RunFiles {
         }
         write_atomically(&files.folder.metrics(), b"")?;
         files.save_checkpoint(state, &Best::default(), 0.0)?;
-        // Last: a folder with a config has all that it needs to go on.
+        // This file is written last: a folder with a config has everything needed to resume.
         let config = files.folder.config();
         write_atomically(&config, files.description.input.to_toml().as_bytes())?;
         Ok(files)
     }
 
-    /// Reads a run that was begun with data and settings as in `description`, for a model of the size of `rbm`.
+    /// Reads a run that was begun with data and settings as in `description`, for a model of the
+    /// size of `rbm`.
     pub(super) fn resume(
         path: &Path,
         description: Description,
@@ -148,18 +149,18 @@ impl RunFiles {
         }
     }
 
-    /// Saves the best model so far, or at the end; `best_epoch` is its epoch.
+    /// Saves the best model so far, or at the end. `best_epoch` is its epoch.
     pub(super) fn save_best(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
         self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.best_model())
     }
 
-    /// Reads the best model so far, if the file is that of `epoch`.
+    /// Reads the best model so far, if the file belongs to `epoch`.
     pub(super) fn read_best(&self, epoch: usize) -> Option<Rbm> {
         let file = ModelFile::load(self.folder.best_model()).ok()?;
         (file.provenance.history["epoch"] == epoch).then_some(file.rbm)
     }
 
-    /// Saves the model at the end; `best_epoch` is the epoch of the best one, if that is known.
+    /// Saves the model at the end. `best_epoch` is the epoch of the best model, if that is known.
     pub(super) fn save_model(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
         self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.model())
     }
@@ -178,10 +179,10 @@ impl RunFiles {
         Ok(())
     }
 
-    /// Whether to write a checkpoint after `epoch`.
+    /// Returns true if a checkpoint should be written after `epoch`.
     pub(super) fn is_checkpoint_due(&self, epoch: usize) -> bool {
         let since = self.last_checkpoint.elapsed().as_secs_f64();
-        // However short epochs are, writing takes no more than 5 % of the time.
+        // Writing takes at most 5 % of the time, however short epochs are.
         let affordable = since >= 20.0 * self.checkpoint_seconds;
         epoch.is_multiple_of(self.checkpoints.every_epochs.max(1)) && affordable
             || since >= 60.0 * self.checkpoints.every_minutes

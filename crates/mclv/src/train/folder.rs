@@ -1,4 +1,4 @@
-//! Know which files a run folder holds, and read them.
+//! Name and read the files of a run folder.
 //!
 //! ```text
 //! RUN/config.toml                      the resolved settings: the truth about the run
@@ -21,7 +21,7 @@ use crate::settings::CheckedSettings;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
-/// The folder of a run: where each of its files is, whether or not it is there yet.
+/// The folder of a run: the paths of its files, whether or not they exist yet.
 ///
 /// ```
 /// use mclv::train::RunFolder;
@@ -34,62 +34,64 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    /// The run folder at `path`.
+    /// Names the run folder at `path`. Nothing is read or written.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
 
-    /// The folder itself.
+    /// Returns the path of the folder itself.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The file of the resolved settings. It is written last: a folder with this file can be resumed.
+    /// Returns the path of the file of resolved settings. It is written last: a folder with this
+    /// file can be resumed.
     pub fn config(&self) -> PathBuf {
         self.path.join("config.toml")
     }
 
-    /// The file with a line of JSON for each epoch.
+    /// Returns the path of the file with a line of JSON for each epoch.
     pub fn metrics(&self) -> PathBuf {
         self.path.join("metrics.jsonl")
     }
 
-    /// The file of the model at the end of training.
+    /// Returns the path of the model at the end of training.
     pub fn model(&self) -> PathBuf {
         self.path.join("model.safetensors")
     }
 
-    /// The file of the model with the best validation likelihood.
+    /// Returns the path of the model with the best validation likelihood.
     pub fn best_model(&self) -> PathBuf {
         self.path.join("best.safetensors")
     }
 
-    /// The folder of checkpoints.
+    /// Returns the path of the folder of checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.path.join("checkpoints")
     }
 
-    /// The file of the last checkpoint.
+    /// Returns the path of the last checkpoint.
     pub fn checkpoint(&self) -> PathBuf {
         self.checkpoints().join("latest.safetensors")
     }
 
-    /// The file of the page about the run.
+    /// Returns the path of the report about the run.
     pub fn report(&self) -> PathBuf {
         self.path.join("report.html")
     }
 
-    /// The folder of TensorBoard's event files: the run folder, whose name TensorBoard shows.
+    /// Returns the folder of TensorBoard's event files. It is the run folder, whose name
+    /// TensorBoard shows.
     pub fn events(&self) -> &Path {
         &self.path
     }
 
-    /// Whether a run has been begun here.
+    /// Returns true if the folder holds a run.
     pub fn holds_a_run(&self) -> bool {
         self.config().exists()
     }
 
-    /// Read the text of the settings.
+    /// Reads the text of the settings.
     ///
     /// # Errors
     /// If the file cannot be read.
@@ -98,7 +100,7 @@ impl RunFolder {
         std::fs::read_to_string(&path).map_err(Error::io("read", &path))
     }
 
-    /// Read the settings.
+    /// Reads the settings.
     ///
     /// # Errors
     /// If the file cannot be read or does not describe a run.
@@ -106,7 +108,7 @@ impl RunFolder {
         RunInput::from_toml(&self.read_config()?, &self.config())
     }
 
-    /// Read the metrics of all epochs.
+    /// Reads the metrics of all epochs.
     ///
     /// # Errors
     /// If the file cannot be read, or a line of it is damaged.
@@ -120,10 +122,11 @@ impl RunFolder {
         text.lines().map(parse).collect()
     }
 
-    /// Read everything that can be read. A run under way and a damaged one give a record too, which lists what is wrong.
+    /// Reads everything that can be read. A run in progress or a damaged run gives a record too,
+    /// which lists its problems.
     ///
     /// # Errors
-    /// If there is no such folder, or nothing in it can be read.
+    /// If there is no such folder, or if nothing in it can be read.
     pub fn read(&self) -> Result<RunRecord> {
         let path = &self.path;
         if !path.is_dir() {
@@ -145,7 +148,7 @@ impl RunFolder {
         if has_model && done == 0 {
             problems.push(format!("{}: no epoch is recorded", self.metrics().display()));
         }
-        // A run under way need not have a model yet.
+        // A run in progress need not have a model yet.
         if !has_model && made_all {
             problems.push(format!("{} is not there, although all epochs are made", model_path.display()));
         }
@@ -172,7 +175,7 @@ impl RunFolder {
         })
     }
 
-    /// The metrics of all lines that are whole and intact.
+    /// Returns the metrics of all lines that are complete and intact.
     fn read_whole_metrics(&self, problems: &mut Vec<String>) -> Vec<Metrics> {
         let path = self.metrics();
         let bytes = match std::fs::read(&path) {
@@ -183,7 +186,7 @@ impl RunFolder {
             }
         };
         let text = String::from_utf8_lossy(&bytes);
-        // The last line of a run under way may be half written.
+        // The last line of a run in progress may be half written.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
         let (mut metrics, mut damaged) = (Vec::new(), Vec::new());
         for (k, line) in whole.lines().enumerate() {
@@ -203,26 +206,26 @@ impl RunFolder {
     }
 }
 
-/// The value; an error becomes one of the problems.
+/// Returns the value, or adds the error to the problems.
 fn keep<T>(result: Result<T>, problems: &mut Vec<String>) -> Option<T> {
     result.map_err(|e| problems.push(e.to_string())).ok()
 }
 
-/// The last part of a path, or all of it if it has none.
+/// Returns the last part of a path, or all of it if it has none.
 fn name_of(path: &Path) -> String {
     path.file_name().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
-/// What a run folder holds, as far as it could be read.
+/// The contents of a run folder, as far as they could be read.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunRecord {
-    /// Where it was read from.
+    /// The folder that the record was read from.
     pub folder: RunFolder,
-    /// Its name: the folder's.
+    /// The name of the run, which is the name of its folder.
     pub name: String,
-    /// What it was made from.
+    /// The configuration of the run.
     pub input: Option<RunInput>,
-    /// How the model is trained: the settings of `input`.
+    /// The checked settings of `input`.
     pub settings: Option<CheckedSettings>,
     /// The text of the settings.
     pub config: Option<String>,
@@ -232,17 +235,18 @@ pub struct RunRecord {
     pub model: Option<ModelFile>,
     /// The last checkpoint.
     pub snapshot: Option<Snapshot>,
-    /// Whether training has ended: there is a model of the end, or all epochs are made.
+    /// True if training has ended: there is a final model, or all epochs are done.
     pub is_finished: bool,
-    /// What is missing or damaged, in sentences.
+    /// The missing or damaged files, in sentences.
     pub problems: Vec<String>,
 }
 
-/// Nats by which the last likelihood may be below the best one before [`RunRecord::fall`] tells of it.
+/// The number of nats by which the last likelihood may be below the best one before
+/// [`RunRecord::fall`] reports it.
 const MAX_FALL: f64 = 1.0;
 
 impl RunRecord {
-    /// The model at the end, else the best so far, else that of the last checkpoint.
+    /// Returns the model at the end, or the best so far, or that of the last checkpoint.
     pub fn rbm(&self) -> Option<&Rbm> {
         self.model.as_ref().map(|m| &m.rbm).or(self.snapshot.as_ref().map(|s| &s.rbm))
     }
@@ -252,17 +256,19 @@ impl RunRecord {
         self.metrics.last().map_or(0, |m| m.epoch)
     }
 
-    /// The metrics of the last epoch with a likelihood.
+    /// Returns the metrics of the last epoch that has a likelihood.
     pub fn last_evaluated(&self) -> Option<&Metrics> {
         self.metrics.iter().rev().find(|m| m.train_log_likelihood.is_some())
     }
 
-    /// The best model, as the last evaluation of a finished run has found it. `None` while a run is under way.
+    /// Returns the best model that the last evaluation of a finished run has found. `None` while a
+    /// run is in progress.
     pub fn best(&self) -> Option<&BestModel> {
         self.metrics.last()?.best.as_ref()
     }
 
-    /// The epoch of the best model, and by how many nats the last model is worse; `None` if by no more than 1.
+    /// Returns the epoch of the best model, and by how many nats the last model is worse. `None` if
+    /// it is worse by at most 1.
     pub fn fall(&self) -> Option<(usize, f64)> {
         let best = self.best()?;
         let last = self.last_evaluated()?;
@@ -270,7 +276,8 @@ impl RunRecord {
         (fall > MAX_FALL).then_some((best.epoch, fall))
     }
 
-    /// What the guards said, each kind of warning once, in the order of their first epochs.
+    /// Returns the warnings of the run, one entry for each kind, in the order of their first
+    /// epochs.
     pub fn warnings(&self) -> Vec<WarningHistory> {
         let end = self.epochs_done();
         let mut kinds: Vec<WarningHistory> = Vec::new();
@@ -297,7 +304,7 @@ impl RunRecord {
         kinds
     }
 
-    /// Whether the settings of both runs are known and differ in nothing but the seeds.
+    /// Returns true if the settings of both runs are known and differ only in their seeds.
     pub fn repeats(&self, other: &Self) -> bool {
         let seedless = |run: &Self| {
             let mut input = run.input.clone()?;
@@ -308,7 +315,7 @@ impl RunRecord {
     }
 }
 
-/// When a kind of warning was given in a run.
+/// The history of one kind of warning in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct WarningHistory {
     /// The last warning of this kind.
@@ -319,7 +326,7 @@ pub struct WarningHistory {
     pub last_epoch: usize,
     /// The number of warnings of this kind.
     pub n_epochs: usize,
-    /// Whether no warning of this kind was given in the last tenth of the epochs.
+    /// True if no warning of this kind was given in the last tenth of the epochs.
     pub is_over: bool,
 }
 
@@ -404,7 +411,8 @@ mod tests {
         let record = folder.read().unwrap();
         assert_eq!((record.name.as_str(), record.input.as_ref()), ("run", Some(&input)));
         assert!(!record.is_finished && record.rbm().is_none());
-        // The metrics and the checkpoint are missing; before the end of training a model need not be there.
+        // The metrics and the checkpoint are missing; before the end of training a model need not
+        // be there.
         assert_eq!(record.problems.len(), 2, "{:?}", record.problems);
         std::fs::write(folder.config(), "train = 3").unwrap();
         assert!(folder.read_input().is_err());
@@ -429,7 +437,8 @@ mod tests {
 
     #[test]
     fn a_fall_of_more_than_a_nat_is_told() {
-        // The best value of the curve is not the best model: only the last evaluation says which one is.
+        // The best likelihood during training does not decide the best model: only the last
+        // evaluation does.
         let run = |last: f64, best: Option<f64>| {
             let mut metrics: Vec<Metrics> =
                 vec![epoch(1, Some(-9.0)), epoch(2, Some(-3.0)), epoch(3, Some(last))];

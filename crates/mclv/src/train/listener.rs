@@ -1,4 +1,4 @@
-//! Tell a listener how training goes.
+//! Report the progress of training to a listener.
 
 use super::{Metrics, Warning};
 use crate::bits::BitRows;
@@ -6,18 +6,20 @@ use crate::model::Rbm;
 use crate::progress::{Progress, Silent};
 use std::sync::atomic::AtomicBool;
 
-/// A listener to training. Every method has a default that does nothing.
+/// A listener that is told about the progress of training. Every method has a default that does
+/// nothing.
 ///
-/// The methods of [`Progress`] may be called from any thread, those of this trait are called between epochs from the thread
-/// that trains.
+/// The methods of [`Progress`] may be called from any thread. Those of this trait are called
+/// between epochs, from the thread that trains.
 pub trait Listener: Progress {
-    /// An epoch is finished.
+    /// Called when an epoch is finished.
     fn epoch(&mut self, _metrics: &Metrics) {}
 
-    /// A guard has noticed something.
+    /// Called when a guard gives a warning.
     fn warning(&mut self, _warning: &Warning) {}
 
-    /// An epoch was evaluated: its metrics, the model, and the hidden states of persistent chains if there are any.
+    /// Called when an epoch was evaluated, with its metrics, the model, and the hidden states of
+    /// persistent chains if there are any.
     fn evaluated(&mut self, _metrics: &Metrics, _rbm: &Rbm, _chains: Option<&BitRows>) {}
 }
 

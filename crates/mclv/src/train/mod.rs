@@ -1,4 +1,4 @@
-//! Train a model: minibatches, optimiser, schedule, watching, checkpoints.
+//! Train a model: minibatches, optimiser, schedule, evaluations, warnings, checkpoints.
 
 mod best;
 mod checkpoint;

@@ -1,4 +1,4 @@
-//! Evaluate a model in training, within a budget that does not depend on the clock.
+//! Evaluate a model during training, within a budget that does not depend on the clock.
 
 use super::best::BestModel;
 use super::guard::Warning;
@@ -18,132 +18,139 @@ use crate::tour::{StoppingSet, TourEngine, TourSettings};
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Rows on which the training likelihood is watched; the final one is over all rows.
+/// The number of rows whose training likelihood is computed during training. The last evaluation
+/// uses all rows.
 const WATCHED_ROWS: usize = 5000;
-/// Rows on which pseudo-likelihood, reconstruction and unit statistics are computed.
+/// The number of rows for pseudo-likelihood, reconstruction and unit statistics.
 const PROBED_ROWS: usize = 500;
-/// Tours of a pilot, which decides whether an evaluation by tours is made, and by how many.
+/// The number of tours of a pilot, which decides whether an evaluation by tours is made, and with
+/// how many.
 const PILOT_TOURS: usize = 4_000;
-/// Pilot tours may take one part in this many of the steps.
+/// Pilot tours may take the steps of an evaluation divided by this number.
 const PILOT_SHARE: u64 = 4;
-/// Chains that look for modes which an evaluation may miss, and the part of its steps that they may take at first.
+/// The number of scouts, which look for modes that an evaluation may miss. They may at first take
+/// the steps of an evaluation divided by `SCOUT_SHARE`.
 const N_SCOUTS: usize = 32;
 const SCOUT_SHARE: u64 = 16;
-/// The standard error that tours aim at.
+/// The standard error that tours aim for.
 const TARGET: f64 = 0.03;
-/// The tours that count may take this many times the steps that are expected of them.
+/// The tours of the estimate may take up to this multiple of their expected steps.
 const MARGIN: f64 = 1.5;
-/// Seconds on a nominal machine that an enumeration of the last evaluation may take.
+/// The most seconds, on a nominal machine, that an enumeration of the last evaluation may take.
 const LAST_EXACT_SECONDS: f64 = 10.0;
-/// Seconds on one core of a nominal machine that tours or AIS of the last evaluation may take in any case.
+/// Seconds on one core of a nominal machine that tours or AIS of the last evaluation may always
+/// take.
 const LAST_SECONDS: f64 = 10.0;
-/// The standard error that tours of the last evaluation aim at.
+/// The standard error that tours of the last evaluation aim for.
 const LAST_TARGET: f64 = 0.02;
 
-/// What is known of a run after an epoch. Likelihoods are in nats per row.
+/// The measurements of a run after one epoch. Likelihoods are in nats per row.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metrics {
-    /// Epochs finished.
+    /// The number of epochs finished.
     pub epoch: usize,
-    /// Hidden units.
+    /// The number of hidden units.
     pub n_hidden: usize,
-    /// Learning rate at the beginning of the epoch.
+    /// The learning rate at the beginning of the epoch.
     pub learning_rate: f64,
-    /// Norm of the gradient of the epoch's last update; 0 if nothing could be learnt from that one.
+    /// The norm of the gradient of the epoch's last update. It is 0 if that update was skipped.
     pub gradient_norm: f64,
-    /// Root mean square of the weights.
+    /// The root mean square of the weights.
     pub weight_rms: f64,
     /// `log Z`, if the epoch was evaluated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub log_z: Option<LogZ>,
-    /// Mean log-likelihood of training rows, by their weights if they have some: of at most 5,000 rows while training
-    /// goes on, and of all rows in the last evaluation. Compare epochs by [`Metrics::curve_log_likelihood`].
+    /// The mean log-likelihood of training rows, weighted if the rows have weights. During training
+    /// it covers at most 5,000 rows; in the last evaluation it covers all rows. To compare epochs,
+    /// use [`Metrics::curve_log_likelihood`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_log_likelihood: Option<f64>,
-    /// In the last evaluation, if there are more than 5,000 training rows: the mean log-likelihood of the rows that all
-    /// evaluations before it were made on.
+    /// The mean log-likelihood of the rows that all earlier evaluations used. It is present only in
+    /// the last evaluation, if there are more than 5,000 training rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watched_log_likelihood: Option<f64>,
-    /// Mean log-likelihood of the validation rows, by their weights if they have some.
+    /// The mean log-likelihood of the validation rows, weighted if the rows have weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_log_likelihood: Option<f64>,
-    /// Mean pseudo-log-likelihood of 500 training rows.
+    /// The mean pseudo-log-likelihood of 500 training rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pseudo_log_likelihood: Option<f64>,
-    /// Mean squared reconstruction error of 500 training rows.
+    /// The mean squared reconstruction error of 500 training rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconstruction_error: Option<f64>,
-    /// Hidden units that are on for every one of 500 rows.
+    /// The number of hidden units that are on for all of 500 rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_saturated: Option<usize>,
-    /// Hidden units that are off for every one of 500 rows.
+    /// The number of hidden units that are off for all of 500 rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_dead: Option<usize>,
-    /// Other hidden units that do next to nothing: see [`Warning::Idle`].
+    /// The number of other hidden units that do almost nothing: see [`Warning::Idle`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub n_idle: Option<usize>,
-    /// Share of hidden bits of persistent chains that changed over the epoch.
+    /// The share of hidden bits of persistent chains that changed over the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chains_moved: Option<f64>,
-    /// What happened to tours.
+    /// Counts of tours, if the estimator uses tours.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tours: Option<TourInfo>,
-    /// The best model of the run; only in the last evaluation.
+    /// The best model of the run. It is present only in the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestModel>,
-    /// What the guards said.
+    /// The warnings that guards gave.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<Warning>,
-    /// Seconds of training and evaluation so far.
+    /// The seconds of training and evaluation so far.
     pub seconds: f64,
 }
 
 impl Metrics {
-    /// The log-likelihood of training rows that can be compared with other epochs of the run: it is over the same rows
-    /// in all of them.
+    /// Returns the log-likelihood of training rows that can be compared with other epochs of the
+    /// run, because it covers the same rows in all of them.
     pub fn curve_log_likelihood(&self) -> Option<f64> {
         self.watched_log_likelihood.or(self.train_log_likelihood)
     }
 
-    /// The log-likelihood that chooses the best model: of validation rows, else of training rows.
+    /// Returns the log-likelihood that chooses the best model: of validation rows, or of training
+    /// rows if there are none.
     pub fn judged_log_likelihood(&self) -> Option<f64> {
         self.validation_log_likelihood.or(self.curve_log_likelihood())
     }
 }
 
-/// Rows, and how much each counts if not all the same.
+/// Rows, and their weights if they have some.
 #[derive(Clone, Copy)]
 pub(super) struct Weighted<'a> {
     pub(super) rows: &'a Rows,
     pub(super) weights: Option<&'a [f32]>,
 }
 
-/// How and when to evaluate.
+/// How and when to evaluate a run.
 pub(super) struct Monitor {
     watched: Rows,
     watched_weights: Option<Vec<f32>>,
-    /// Whether the watched rows are not all of the training rows.
+    /// True if the watched rows are not all of the training rows.
     is_partial: bool,
     probed: Rows,
     base: Vec<f32>,
     timetable: Timetable,
 }
 
-/// The random numbers of an evaluation.
+/// The occasion of an evaluation, which determines its random numbers.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Occasion {
-    /// Of the curve, after this epoch.
+    /// During training, after this epoch.
     Epoch(usize),
-    /// Of the last evaluation.
+    /// The last evaluation.
     Last,
-    /// Of the last evaluation, for the model of this epoch.
+    /// The last evaluation, for the model of this epoch.
     Candidate(usize),
-    /// Of a candidate that was found to be the best: what chose it must not report on it.
+    /// The evaluation of a candidate that was found to be the best. The evaluation that chose it
+    /// must not report on it.
     Winner(usize),
 }
 
 impl Occasion {
-    /// A seed for each occasion of a run.
+    /// Returns a seed for each occasion of a run.
     fn seed(self, run: u64) -> u64 {
         match self {
             Self::Epoch(epoch) => run ^ epoch as u64,
@@ -177,12 +184,13 @@ impl Monitor {
         }
     }
 
-    /// Whether to evaluate after `epoch`.
+    /// Returns true if the run is evaluated after `epoch`.
     pub(super) fn is_due(&self, epoch: usize) -> bool {
         self.timetable.is_due(epoch)
     }
 
-    /// Fills in what is known without `log Z`: pseudo-likelihood, reconstruction, and what hidden units do.
+    /// Fills in the metrics that do not need `log Z`: pseudo-likelihood, reconstruction, and the
+    /// use of hidden units.
     pub(super) fn probe(&self, rbm: &Rbm, metrics: &mut Metrics) -> Result<()> {
         let pseudo = rbm.pseudo_log_likelihood(&self.probed)?;
         metrics.pseudo_log_likelihood = Some(pseudo.iter().sum::<f64>() / pseudo.len() as f64);
@@ -194,8 +202,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Fills in a value of the curve: likelihoods of the watched rows and of validation rows. There are none if pilot
-    /// tours say that the budget of an evaluation does not allow an honest value.
+    /// Fills in likelihoods of the watched rows and of validation rows. There are none if pilot
+    /// tours forecast that the budget of an evaluation does not allow a sound value.
     pub(super) fn evaluate(
         &self,
         rbm: &Rbm,
@@ -215,8 +223,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// Fills in the likelihoods of a last model by `log_z`: of all training rows, of the watched ones, and of validation
-    /// rows.
+    /// Fills in the likelihoods of a last model by `log_z`: of all training rows, of the watched
+    /// rows, and of validation rows.
     pub(super) fn fill_in_last(
         &self,
         rbm: &Rbm,
@@ -234,8 +242,8 @@ impl Monitor {
         Ok(())
     }
 
-    /// `log Z` of a model in the last evaluation, from all training rows: by `method`, or by the best method that its
-    /// budget allows, as `mclv logz` has it.
+    /// Returns `log Z` of a model in the last evaluation, from all training rows: by `method`, or
+    /// by the best method that the budget allows, as in `mclv logz`.
     pub(super) fn last_log_z(
         &self,
         method: Option<Method>,
@@ -288,16 +296,17 @@ impl Monitor {
     }
 }
 
-/// The mean log-likelihood of rows, by their weights if they have some.
+/// Returns the mean log-likelihood of rows, weighted if they have weights.
 pub(super) fn mean_log_likelihood(rbm: &Rbm, part: Weighted<'_>, log_z: &LogZ) -> Result<f64> {
     Ok(weights::mean(&rbm.log_likelihoods(part.rows, log_z)?, part.weights))
 }
 
-/// `log Z` by tours to states of the rows, with a standard error of about 0.03. `None` if pilot tours do not all return, do
-/// not show the tail of their lengths, or forecast more steps than there are.
+/// Returns `log Z` by tours to states of the rows, with a standard error of about 0.03. Returns
+/// `None` if pilot tours do not all return, do not show the tail of their lengths, or forecast more
+/// steps than the budget allows.
 ///
-/// Only pilot tours decide whether the estimate is made. The tours that count have no say in it, because estimates that
-/// are kept only if they look good are biased.
+/// Only pilot tours decide whether the estimate is made. The tours of the estimate must not decide
+/// it, because estimates that are kept only if they look good are biased.
 fn by_tours(
     rbm: &Rbm,
     rows: &Rows,
@@ -344,8 +353,8 @@ fn by_tours(
     Ok(Some(without_unsound_error(log_z)))
 }
 
-/// The same without its standard error if the method declines to give an interval: an error bar that rests on a few tours
-/// or chains is too small.
+/// Removes the standard error if the method declines to give an interval: an error bar that rests
+/// on a few tours or chains is too small.
 fn without_unsound_error(log_z: LogZ) -> LogZ {
     let is_sound = log_z.is_exact() || log_z.interval.is_some();
     LogZ { std_err: log_z.std_err.filter(|_| is_sound), ..log_z }
@@ -362,8 +371,9 @@ mod tests {
 
     const N_VISIBLE: usize = 60;
 
-    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a visible unit with its
-    /// hidden unit each. Hidden units are mostly off if `bias` is low, and then tours return.
+    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a
+    /// visible unit with its hidden unit each. Hidden units are mostly off if `bias` is low, and
+    /// then tours return.
     fn model(n_hidden: usize, bias: f32) -> (Rbm, f64) {
         let mut w = vec![0.0; N_VISIBLE * n_hidden];
         (0..n_hidden).for_each(|j| w[j * n_hidden + j] = 1.0);
@@ -404,8 +414,8 @@ mod tests {
         one
     }
 
-    /// By tours where pilot tours return, and then within six standard errors; else there is no likelihood, and no other
-    /// method takes their place.
+    /// Tours are used if pilot tours return, and are then right within six standard errors.
+    /// Otherwise there is no likelihood, and no other method replaces them.
     #[test]
     fn models_of_middle_size_are_watched_by_tours_or_have_no_likelihood() {
         let (rbm, exact) = model(38, -5.0);
@@ -417,7 +427,7 @@ mod tests {
         assert_eq!((hopeless.log_z, hopeless.train_log_likelihood), (None, None));
     }
 
-    /// By AIS: the standard error is known only where AIS gives an interval.
+    /// AIS: the standard error is known only if AIS gives an interval.
     #[test]
     fn large_models_are_watched_by_ais() {
         let (rbm, exact) = model(50, 0.0);
@@ -427,7 +437,8 @@ mod tests {
         assert!((log_z.value - exact).abs() < 0.2, "{log_z:?}, exact {exact}");
     }
 
-    /// The last model is evaluated on all rows and on those of the curve, if these are not the same.
+    /// The last model is evaluated on all rows and on those of the curve, if these are not the
+    /// same.
     #[test]
     fn the_curve_compares_like_with_like() {
         let rbm = Rbm::new(3, 2, &[0.5, -1.0, 1.0, 0.5, 0.0, 2.0], &[0.1, -0.2, 0.3], &[0.0, -0.5]).unwrap();

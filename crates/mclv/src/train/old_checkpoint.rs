@@ -1,9 +1,11 @@
-//! Read the estimator's state from a checkpoint of version 1, which numbered its counts instead of naming them.
+//! Read the estimator's state from a checkpoint of version 1, which numbered its counts instead of
+//! naming them.
 
 use crate::gradient::{Array, State};
 use serde_json::{Map, Value};
 
-/// What the counts of tours were, in their order: those of the epoch, the size of the set, and what was seen of it.
+/// The names of the counts of tours in their order: those of the epoch, the size of the set, and
+/// the counts since it was chosen.
 const INFO: [&str; 15] = [
     "n_started",
     "n_completed",
@@ -24,7 +26,7 @@ const INFO: [&str; 15] = [
 const SIZE: [&str; 2] = ["samples_per_row", "n_rows"];
 const SEEN: [&str; 4] = ["n_completed", "n_tried", "n_steps", "n_states"];
 
-/// The state as this version has it. `arrays` has the names of version 1.
+/// Returns the state in the form of this version. `arrays` has the names of version 1.
 pub(super) fn upgrade(arrays: impl Iterator<Item = (String, Array)>) -> State {
     let mut state = State::default();
     let (mut counts, mut numbers) = (Vec::new(), Vec::new());
@@ -37,7 +39,7 @@ pub(super) fn upgrade(arrays: impl Iterator<Item = (String, Array)>) -> State {
             (name, Array::Numbers(values)) => state = state.with_numbers(name, values),
         }
     }
-    // Other estimators have no counts; of damaged ones the estimator will say so.
+    // Other estimators have no counts. If counts are damaged, the estimator reports it.
     if let (&[min_ess, log_z_s], 21) = (numbers.as_slice(), counts.len()) {
         let mut counts = counts.into_iter();
         let mut named = |names: &[&str]| -> Map<String, Value> {

@@ -1,4 +1,4 @@
-//! Turn gradients into steps.
+//! Turn gradients into parameter steps.
 
 use crate::gradient::Gradient;
 use crate::model::{Offsets, Rbm};
@@ -7,11 +7,11 @@ use mclv_kernels::Isa;
 use mclv_kernels::tiles::{Segment, TILE_UNITS};
 use mclv_kernels::update::{AdamStep, Decay, adam, plain_sgd, sgd};
 
-/// An optimiser at work: its rule and its memory.
+/// An optimiser in use: its rule and its memory.
 #[derive(Clone, Debug)]
 pub(crate) struct Stepper {
     rule: Optimizer,
-    /// Decay of the weights; biases are left alone.
+    /// The decay of the weights. Biases do not decay.
     decay: Decay,
     n_steps: u64,
     first: Option<Gradient>,
@@ -29,7 +29,8 @@ impl Stepper {
         Self { rule, decay, n_steps: 0, first, second }
     }
 
-    /// Finish `gradient`, centred about `offsets` if there are any, and move `rbm` uphill along it.
+    /// Finishes `gradient`, centred about `offsets` if there are any, and moves `rbm` uphill along
+    /// it.
     pub(crate) fn step(
         &mut self,
         rbm: &mut Rbm,
@@ -56,26 +57,26 @@ impl Stepper {
         rbm.biases_changed();
     }
 
-    /// What must be kept to go on exactly.
+    /// Returns the memory that a resumed run needs to continue exactly.
     pub(crate) fn memory(&self) -> (u64, [Option<&Gradient>; 2]) {
         (self.n_steps, [self.first.as_ref(), self.second.as_ref()])
     }
 
-    /// Go on from kept memory.
+    /// Continues from saved memory.
     pub(crate) fn restore(&mut self, n_steps: u64, memory: [Option<Gradient>; 2]) {
         self.n_steps = n_steps;
         [self.first, self.second] = memory;
     }
 }
 
-/// What an optimiser remembers of 64 visible units: nothing, or as many numbers as there are parameters.
+/// The memory of an optimiser for 64 visible units: nothing, or one number for each parameter.
 struct Memory<'a> {
     w: Vec<Segment<'a>>,
     b: &'a mut [f32],
 }
 
 impl<'a> Memory<'a> {
-    /// All pieces, and the part of the hidden biases.
+    /// Returns all pieces, and the part of the hidden biases.
     fn pieces(memory: Option<&'a mut Gradient>, n_pieces: usize) -> (Vec<Self>, &'a mut [f32]) {
         let Some(memory) = memory else {
             let nothing = || Self { w: Vec::new(), b: &mut [] };

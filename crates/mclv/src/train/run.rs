@@ -14,21 +14,22 @@ use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What a run is made from: the content of `config.toml`.
+/// The configuration of a run: the contents of `config.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunInput {
-    /// How much each row counts: a `.npy` or `.csv` file with a number for each training row, or, where the data are a
-    /// file too, for each row of that.
+    /// The weights of the rows: a `.npy` or `.csv` file with one number for each training row. If
+    /// the data are a file too, it may instead hold one number for each row of that file.
     pub weights: Option<PathBuf>,
-    /// The data; the splits are chosen by the run.
+    /// The data. The run chooses the splits.
     pub data: DataSpec,
-    /// How to train.
+    /// The settings of training.
     pub train: Settings,
 }
 
 impl RunInput {
-    /// Parse TOML; a key that is not known is refused, with the nearest known one. Files of version 0.1 are read too.
+    /// Parses TOML. An unknown key is rejected, with the nearest known one as a suggestion. Files
+    /// of version 0.1 are accepted too.
     ///
     /// # Errors
     /// If the text is not valid TOML or does not describe a run.
@@ -46,7 +47,8 @@ impl RunInput {
         })
     }
 
-    /// A file whose settings are those of version 0.1; `None` if they are not.
+    /// Parses a file with settings of version 0.1. Returns `None` if the settings are not of that
+    /// version.
     fn from_old_toml(text: &str) -> Option<Result<Self, String>> {
         let mut table: toml::Table = text.parse().ok()?;
         let train = serde_json::to_value(table.remove("train")?).ok().filter(settings::is_old)?;
@@ -54,13 +56,13 @@ impl RunInput {
         Some(input.and_then(|input: Self| Ok(Self { train: settings::read(train)?, ..input })))
     }
 
-    /// As TOML.
+    /// Returns the configuration as TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("settings are plain TOML")
     }
 }
 
-/// What the files of a run tell of its settings and data.
+/// The settings and data of a run, as its files describe them.
 #[derive(Clone, Debug)]
 pub(super) struct Description {
     pub(super) input: RunInput,
@@ -69,7 +71,7 @@ pub(super) struct Description {
 }
 
 impl Description {
-    /// Of rows in memory.
+    /// Describes rows in memory.
     pub(super) fn of_memory(train: &Rows, settings: &CheckedSettings) -> Self {
         let data = DataSpec { source: "memory".into(), ..DataSpec::default() };
         Self {
@@ -79,13 +81,13 @@ impl Description {
         }
     }
 
-    /// The same with all settings decided.
+    /// Returns the description with all settings decided.
     pub(super) fn with_settings(mut self, settings: &CheckedSettings) -> Self {
         self.input.train = settings.settings();
         self
     }
 
-    /// A model with its provenance; `best_epoch` is the epoch of the best model.
+    /// Returns a model with its provenance. `best_epoch` is the epoch of the best model.
     pub(super) fn model_file(&self, rbm: Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> ModelFile {
         let Self { input, data, weights_sha256 } = self;
         let mut settings =
@@ -112,7 +114,7 @@ impl Description {
     }
 }
 
-/// A run as `config.toml` describes it, its data loaded.
+/// A run as `config.toml` describes it, with its data loaded.
 ///
 /// ```
 /// use mclv::data::DataSpec;
@@ -129,7 +131,7 @@ impl Description {
 pub struct Run {
     input: RunInput,
     train: Dataset,
-    /// The grey values behind the training rows, where bits are redrawn in each epoch.
+    /// The grey values behind the training rows, if bits are redrawn in each epoch.
     grey: Option<Rows>,
     validation: Option<Dataset>,
     weights: Weights,
@@ -139,7 +141,7 @@ impl Run {
     /// Loads the data of a run.
     ///
     /// # Errors
-    /// If the data or the weights cannot be read, or do not go together.
+    /// If the data or the weights cannot be read, or do not fit together.
     pub fn load(input: RunInput, progress: &dyn Progress) -> Result<Self> {
         check_input(&input)?;
         let Loaded { train, grey, validation, n_file_rows } = load_data(&input, progress)?;
@@ -150,32 +152,32 @@ impl Run {
     /// Loads the data of the run in a folder.
     ///
     /// # Errors
-    /// If the folder holds no run, or its data cannot be read.
+    /// If the folder holds no run, or if its data cannot be read.
     pub fn open(folder: &Path, progress: &dyn Progress) -> Result<Self> {
         Self::load(RunFolder::new(folder).read_input()?, progress)
     }
 
-    /// The configuration.
+    /// Returns the configuration.
     pub fn input(&self) -> &RunInput {
         &self.input
     }
 
-    /// The configuration, with all settings as a training has decided them.
+    /// Returns the configuration with all settings that a training has decided.
     pub fn resolved(&self, trained: &Trained) -> RunInput {
         RunInput { train: trained.settings.settings(), ..self.input.clone() }
     }
 
-    /// The training data.
+    /// Returns the training data.
     pub fn train_data(&self) -> &Dataset {
         &self.train
     }
 
-    /// The training rows.
+    /// Returns the training rows.
     pub fn rows(&self) -> &Rows {
         &self.train.rows
     }
 
-    /// A training with the settings, weights and validation rows of this run.
+    /// Returns a training with the settings, weights and validation rows of this run.
     pub fn training(&self) -> Training<'_> {
         let description = Description {
             input: self.input.clone(),
@@ -195,7 +197,7 @@ impl Run {
     }
 }
 
-/// Refuse what can be refused before the data are there.
+/// Rejects a configuration that is wrong whatever the data are.
 fn check_input(input: &RunInput) -> Result<()> {
     if input.train.check_without_rows()?.redraw_bits && input.data.binarize != Binarize::Bernoulli {
         return Err(Error::InvalidSetting {
@@ -207,14 +209,14 @@ fn check_input(input: &RunInput) -> Result<()> {
     Ok(())
 }
 
-/// The data of a run; each file is read once.
+/// The data of a run. Each file is read once.
 struct Loaded {
     train: Dataset,
     /// The grey values behind the training rows, if their bits are to be redrawn.
     grey: Option<Rows>,
-    /// Where the data have validation rows of their own.
+    /// The validation rows, if the data have their own.
     validation: Option<Dataset>,
-    /// Rows of the whole file, if the data are one.
+    /// The number of rows of the whole file, if the data are a file.
     n_file_rows: Option<usize>,
 }
 
@@ -225,7 +227,7 @@ fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
     let redraw = input.train.redraw_bits == Some(true);
     let grey = if redraw { Some(source.part(Split::Train, Binarize::Grey)?.rows) } else { None };
     let validation = match source.part(Split::Validation, binarize) {
-        // A file of a few rows has none to spare.
+        // A file of a few rows has no validation rows.
         Err(Error::Empty { .. }) => None,
         other => Some(other?),
     };
@@ -233,7 +235,7 @@ fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
     Ok(Loaded { train, grey, validation, n_file_rows: source.n_file_rows() })
 }
 
-/// How much the rows of each part count, and the digest of the file that says so.
+/// The weights of the rows of each part, and the digest of the file that they came from.
 #[derive(Default)]
 struct Weights {
     train: Option<Vec<f32>>,
@@ -253,7 +255,7 @@ fn load_weights(input: &RunInput, train: &Dataset, n_file_rows: Option<usize>) -
         let part = |split: Split| -> Vec<f32> {
             split.of_file(n, input.data.seed).into_iter().map(|r| all[r]).collect()
         };
-        // Validation rows that count for nothing could not choose a model.
+        // Validation rows of weight zero could not choose a model.
         let validation = Some(part(Split::Validation)).filter(|w| w.iter().any(|&w| w > 0.0));
         let train = part(Split::Train);
         if train.iter().all(|&w| w == 0.0) {

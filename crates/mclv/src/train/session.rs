@@ -1,4 +1,4 @@
-//! Go through training epoch by epoch: the one loop, for rows in memory and for runs in folders.
+//! Train epoch by epoch: the one loop, for rows in memory and for runs in folders.
 
 use super::best::{self, Best, BestModel, Judgement, Look};
 use super::files::RunFiles;
@@ -15,15 +15,16 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::time::Instant;
 
-/// A training under way, made by [`Training::begin`](super::Training::begin): makes single epochs.
+/// A training in progress, made by [`Training::begin`](super::Training::begin), that runs one epoch
+/// at a time.
 pub struct Session<'a> {
     pub(super) settings: CheckedSettings,
-    /// The rows that are evaluated, and learnt from unless bits are redrawn.
+    /// The rows that are evaluated. They are also trained on, unless bits are redrawn.
     pub(super) train: Part<'a>,
     /// The grey values from which bits are redrawn in each epoch.
     pub(super) grey: Option<Cow<'a, Rows>>,
     pub(super) validation: Option<Part<'a>>,
-    /// None: the likelihood is not watched.
+    /// `None` if the likelihood is not evaluated.
     pub(super) monitor: Option<Monitor>,
     pub(super) trainer: Trainer,
     pub(super) best: Best,
@@ -31,12 +32,12 @@ pub struct Session<'a> {
     pub(super) history: Vec<Metrics>,
     pub(super) listener: Option<&'a mut dyn Listener>,
     pub(super) files: Option<RunFiles>,
-    /// Seconds of earlier sittings.
+    /// The seconds of earlier sessions of a resumed run.
     pub(super) seconds_before: f64,
     pub(super) begun: Instant,
 }
 
-/// Rows, and how much each counts if not all the same: the caller's, or a selection of them.
+/// Rows, and their weights if they have some: the caller's, or a selection of them.
 #[derive(Clone)]
 pub(super) struct Part<'a> {
     pub(super) rows: Cow<'a, Rows>,
@@ -48,7 +49,7 @@ impl<'a> Part<'a> {
         Self { rows: Cow::Borrowed(of.rows), weights: of.weights.map(Cow::Borrowed) }
     }
 
-    /// Some of the rows. What their weights are is checked where they are used.
+    /// Returns some of the rows. Weights are checked where they are used.
     pub(super) fn select(&self, rows: &[usize]) -> Self {
         let weight = |weights: &[f32]| rows.iter().filter_map(|&r| weights.get(r).copied()).collect();
         Self {
@@ -63,39 +64,41 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Session<'a> {
-    /// Tells a listener how the training goes from here on; the listener may stop it.
+    /// Sends the progress of training to a listener from here on. The listener may cancel the
+    /// training.
     pub fn observe(mut self, listener: &'a mut dyn Listener) -> Self {
         self.listener = Some(listener);
         self
     }
 
-    /// The settings, with everything decided.
+    /// Returns the settings, with everything decided.
     pub fn settings(&self) -> &CheckedSettings {
         &self.settings
     }
 
-    /// The model as it is now.
+    /// Returns the model as it is now.
     pub fn rbm(&self) -> &Rbm {
         self.trainer.rbm()
     }
 
-    /// The model of the best evaluation, if there was one in this sitting.
+    /// Returns the model of the best evaluation, if there was one in this session.
     pub fn best(&self) -> Option<&Rbm> {
         self.best_model.as_ref()
     }
 
-    /// What is known of each epoch; of a resumed run, of the epochs before too.
+    /// Returns the metrics of each epoch. A resumed run includes the earlier epochs too.
     pub fn history(&self) -> &[Metrics] {
         &self.history
     }
 
-    /// Makes one epoch, with an evaluation if one is due. Returns none if more epochs are to come. An interrupted epoch can be
-    /// gone on with.
+    /// Runs one epoch, with an evaluation if one is due. Returns `None` if more epochs are to come.
+    /// An interrupted epoch can be continued.
     ///
     /// # Errors
-    /// What the estimator or an evaluation cannot do, or a file that cannot be written: the last checkpoint then still stands.
+    /// If the estimator or an evaluation fails, or if a file cannot be written. The last checkpoint
+    /// is then still valid.
     pub fn epoch(&mut self) -> Result<Option<Outcome>> {
-        // A run that has ended may be taken up again.
+        // A run that has ended may be continued.
         if let Some(outcome) = self.ended()? {
             return Ok(Some(outcome));
         }
@@ -116,10 +119,10 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Makes all epochs that are left.
+    /// Runs all epochs that are left.
     ///
     /// # Errors
-    /// As [`epoch`](Self::epoch).
+    /// Those of [`epoch`](Self::epoch).
     pub fn finish(mut self) -> Result<Trained> {
         let outcome = loop {
             if let Some(outcome) = self.epoch()? {
@@ -129,7 +132,7 @@ impl<'a> Session<'a> {
         Ok(self.into_trained(outcome))
     }
 
-    /// What training has come to.
+    /// Ends the session and returns its result.
     pub fn into_trained(self, outcome: Outcome) -> Trained {
         Trained {
             model: self.trainer.into_rbm(),
@@ -140,7 +143,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether all epochs are done, or patience has run out: then the model is saved.
+    /// Returns the outcome if all epochs are done or patience has run out, and saves the model.
     fn ended(&mut self) -> Result<Option<Outcome>> {
         let early = !self.trainer.is_finished();
         if early && !self.best.is_out_of_patience(self.settings.patience) {
@@ -194,7 +197,7 @@ impl<'a> Session<'a> {
         let mut best = self.best.clone();
         let judgement = match self.evaluate(&mut metrics, &mut best, &Quiet(&*listener)) {
             Err(Error::Cancelled) => {
-                // The epoch and its evaluation are made again together.
+                // The epoch and its evaluation are repeated together.
                 self.trainer.restore(good)?;
                 return self.interrupted();
             }
@@ -213,9 +216,10 @@ impl<'a> Session<'a> {
         Ok(None)
     }
 
-    /// Keeps what is known of an epoch, and tells the listener.
+    /// Records the metrics of an epoch, and informs the listener.
     fn record(&mut self, mut metrics: Metrics, is_best: bool, listener: &mut dyn Listener) -> Result<()> {
-        // At the end the best model has been found out; until then it is the one with the best value of the curve.
+        // At the end the best model has been determined. Until then it is the one with the best
+        // likelihood during training.
         let is_best = metrics.best.as_ref().map_or(is_best, |best| best.epoch == metrics.epoch);
         if is_best {
             self.best_model = Some(self.trainer.rbm().clone());
@@ -251,7 +255,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Measures the model if an evaluation is due; at the end of training, the best model too.
+    /// Evaluates the model if an evaluation is due, and at the end of training the best model too.
     fn evaluate(
         &mut self,
         metrics: &mut Metrics,
@@ -293,7 +297,7 @@ impl<'a> Session<'a> {
         monitor.fill_in_last(rbm, train, validation, log_z, metrics)
     }
 
-    /// Says in `metrics`, which are those of the last model, which model is the best.
+    /// Writes into `metrics`, which are those of the last model, which model is the best.
     fn find_best(&mut self, best: &Best, metrics: &mut Metrics, progress: &dyn Progress) -> Result<()> {
         let judged = metrics.validation_log_likelihood.or(metrics.train_log_likelihood);
         let (Some(log_likelihood), Some(log_z)) = (judged, metrics.log_z.clone()) else { return Ok(()) };
@@ -302,7 +306,7 @@ impl<'a> Session<'a> {
         if let Some(epoch) = candidate
             && self.best_model.is_none()
         {
-            // The best evaluation was in an earlier sitting.
+            // The best evaluation was in an earlier session.
             self.best_model = self.files.as_ref().and_then(|files| files.read_best(epoch));
         }
         let (Some(epoch), Some(rbm), Some(monitor)) = (candidate, &self.best_model, &self.monitor) else {
@@ -355,7 +359,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// What a model shows without data.
+/// Returns the metrics of a model that do not need data.
 fn describe(rbm: &Rbm, learning_rate: f64) -> Metrics {
     let weights = rbm.weights();
     let squares: f64 = weights.iter().map(|&w| f64::from(w).powi(2)).sum();

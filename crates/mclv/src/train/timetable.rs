@@ -1,57 +1,61 @@
-//! Decide at the beginning of a run when it is evaluated, and how `log Z` is found.
+//! Decide at the beginning of a run when it is evaluated, and how `log Z` is computed.
 //!
-//! The decision depends on sizes alone, in seconds of a nominal machine, and never on the clock: a run on a busy
-//! machine, or one that was stopped and resumed, is evaluated at the same epochs by the same method. One method is used
-//! for a whole curve, because differences between methods would look like progress.
+//! The decision depends only on sizes, in seconds of a nominal machine, and never on the clock. So
+//! a run on a busy machine, or one that was stopped and resumed, is evaluated at the same epochs by
+//! the same method. One method is used for all epochs, because differences between methods would
+//! look like progress.
 
 use crate::partition::{NOMINAL_STEP, nominal_seconds};
 use crate::settings::{CheckedSettings, EstimatorSettings, EvalEvery};
 
-/// Share of a run that evaluations may take. The last model and the best one are not counted.
+/// The share of a run's time that evaluations may take. The last model and the best one are not
+/// counted.
 const SHARE: f64 = 0.1;
-/// Evaluations may take this many seconds in any case.
+/// The seconds that evaluations may always take.
 const MIN_SECONDS: f64 = 2.0;
-/// Exact values are taken if this many fit into the budget. A curve of fewer says too little.
+/// Exact values are used if at least this many fit into the budget. Fewer would make too coarse a
+/// curve.
 const FEW: usize = 4;
-/// The largest smaller layer whose models are watched by tours. On MNIST, tours of models in training reach a standard
-/// error of 0.03 in 0.1 to 1.1 million steps at 25 hidden units and in 0.1 to 3 million at 32; at 64 the tail of their
-/// lengths is not seen in 3 million.
+/// The largest smaller layer whose models are evaluated by tours. On MNIST, tours of models in
+/// training reach a standard error of 0.03 in 0.1 to 1.1 million steps at 25 hidden units and in
+/// 0.1 to 3 million at 32. At 64 hidden units, 3 million steps do not show the tail of their
+/// lengths.
 const MAX_TOUR_UNITS: usize = 40;
-/// Steps that tours of one evaluation are expected to take, and the steps that they may take.
+/// The expected steps of the tours of one evaluation, and their limit.
 const TOUR_STEPS: (u64, u64) = (600_000, 1_200_000);
-/// Rows that a stopping set is drawn from, one state for each.
+/// The number of rows that a stopping set is drawn from, one state for each.
 pub(super) const SET_ROWS: usize = 20_000;
 /// Steps that take as long as drawing and weighing a state of a stopping set.
 const STEPS_PER_STATE: f64 = 5.0;
-/// Chains of AIS.
+/// The number of chains of AIS.
 pub(super) const N_CHAINS: usize = 128;
 /// The smallest and the largest number of temperatures of AIS.
 const N_BETAS: (usize, usize) = (1_000, 10_000);
-/// A run is evaluated at most this often, whatever it costs: each time its page and files grow.
+/// The largest number of evaluations of a run. Each one makes its page and files grow.
 const MOST: usize = 200;
 
-/// How `log Z` is found in all evaluations of a run but the last.
+/// How `log Z` is computed in all evaluations of a run but the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     /// By enumeration.
     Exact,
-    /// By tours, if pilot tours say that they will do. Else the epoch has no likelihood.
+    /// By tours, if pilot tours forecast that they suffice. Otherwise the epoch has no likelihood.
     Tours {
-        /// Steps of pilot tours and tours together.
+        /// The number of steps of pilot tours and tours together.
         max_steps: u64,
     },
     /// By annealed importance sampling.
     Ais {
-        /// Temperatures.
+        /// The number of temperatures.
         n_betas: usize,
     },
 }
 
-/// When a run is evaluated, and how.
+/// When and how a run is evaluated.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Timetable {
     pub(super) way: Way,
-    /// Seconds on a nominal machine that all evaluations but the last may take.
+    /// The seconds, on a nominal machine, that all evaluations but the last may take.
     pub(super) budget: f64,
     times: Times,
 }
@@ -63,15 +67,15 @@ enum Times {
     At(Vec<usize>),
 }
 
-/// Sizes that the cost of a run follows from.
+/// The sizes that determine the cost of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Sizes {
     pub(super) n_visible: usize,
-    /// Training rows.
+    /// The number of training rows.
     pub(super) n_rows: usize,
-    /// Rows whose likelihood is computed in an evaluation.
+    /// The number of rows whose likelihood is computed in an evaluation.
     pub(super) n_watched: usize,
-    /// Rows whose pseudo-likelihood is computed in an evaluation.
+    /// The number of rows whose pseudo-likelihood is computed in an evaluation.
     pub(super) n_probed: usize,
 }
 
@@ -87,7 +91,8 @@ impl Timetable {
         };
         let run = (settings.epochs * sizes.n_rows * steps_per_row) as f64 * step;
         let budget = (SHARE * run).max(MIN_SECONDS);
-        // The likelihood of rows, and their pseudo-likelihood, which flips each of the visible units.
+        // The likelihood of rows, and their pseudo-likelihood, which flips each of the visible
+        // units.
         let rows = sizes.n_watched as f64 * step
             + sizes.n_probed as f64 * (n_visible * n_hidden) as f64 * NOMINAL_STEP;
         let exact = nominal_seconds(n_visible, n_hidden);
@@ -112,7 +117,8 @@ impl Timetable {
         Self { way, budget, times }
     }
 
-    /// Whether to evaluate after `epoch`. The last epoch of a run is evaluated in any case.
+    /// Returns true if the run is evaluated after `epoch`. The last epoch of a run is always
+    /// evaluated.
     pub(super) fn is_due(&self, epoch: usize) -> bool {
         match &self.times {
             Times::Every(n) => epoch > 0 && epoch.is_multiple_of(*n),
@@ -121,7 +127,8 @@ impl Timetable {
     }
 }
 
-/// At most `n` epochs before the last one: every epoch, or else epochs that are dense where learning is fast.
+/// Returns at most `n` epochs before the last one: every epoch, or else epochs that are dense where
+/// training is fast.
 fn times(epochs: usize, n: usize) -> Vec<usize> {
     let regular = |every: usize| (0..epochs).filter(move |epoch| epoch.is_multiple_of(every));
     let mut both: Vec<usize> = fine(epochs).into_iter().chain(regular(epochs.div_ceil(100))).collect();
@@ -209,7 +216,8 @@ mod tests {
         assert!(due(&by_ais, 100).len() >= 3, "{by_ais:?}");
     }
 
-    /// What the evaluations cost on a nominal machine is within the budget, for many sizes, up to half an evaluation.
+    /// The cost of the evaluations on a nominal machine is within the budget, for many sizes, up to
+    /// half an evaluation.
     #[test]
     fn the_budget_holds() {
         for n_hidden in [4, 16, 20, 22, 24, 25, 26] {

@@ -1,4 +1,4 @@
-//! Make the updates of training, and nothing else.
+//! Make the updates of training.
 
 use super::optimizer::Stepper;
 use super::weights;
@@ -15,33 +15,35 @@ use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::update::Decay;
 
-/// Updates between two questions whether any rank is to stop: each costs an exchange.
+/// The number of updates between two checks of whether any rank should stop. Each check costs an
+/// exchange.
 const ASK_EVERY: usize = 16;
 
-/// A model in training. Everything that follows from here follows from the settings and the data.
+/// A model in training. Everything after this point follows from the settings and the data.
 pub(crate) struct Trainer {
     pub(super) settings: CheckedSettings,
     weights: Option<Vec<f32>>,
-    /// Of all rows; 1 without weights.
+    /// The mean weight of all rows; 1 without weights.
     mean_weight: f64,
     rbm: Rbm,
     stepper: Stepper,
     pub(super) offsets: Offsets,
     estimator: Box<dyn Estimator>,
-    /// Whether it is the caller's own, not the one that the settings name.
+    /// True if the estimator is the caller's own, not the one that the settings name.
     estimator_is_given: bool,
-    /// The estimator of the warm-up, as long as that lasts.
+    /// The estimator of the warm-up, while that lasts.
     warm_up: Option<Box<dyn Estimator>>,
     pub(super) epoch: usize,
-    /// Updates made in the current epoch.
+    /// The number of updates made in the current epoch.
     pub(super) update: usize,
     gradient: Gradient,
     gradient_norm: f64,
-    /// Updates of the epochs before, where these differ in length; `None`: all have as many as this one.
+    /// The number of updates of earlier epochs, if epochs differ in length. `None` if all have as
+    /// many as this one.
     pub(super) n_updates_before: Option<u64>,
 }
 
-/// What a checkpoint keeps of a trainer.
+/// The state of a trainer that a checkpoint holds.
 #[derive(Clone, Debug)]
 pub(crate) struct TrainerState {
     pub(crate) rbm: Rbm,
@@ -55,10 +57,10 @@ pub(crate) struct TrainerState {
 }
 
 impl Trainer {
-    /// Begin training on `data`; `weights` says how much each row counts.
+    /// Begins training on `data`, with the `weights` of its rows.
     ///
     /// # Errors
-    /// If settings, data and weights do not go together.
+    /// If settings, data and weights do not fit together.
     pub(crate) fn new(settings: CheckedSettings, data: &Rows, weights: Option<Vec<f32>>) -> Result<Self> {
         if let Some(weights) = &weights {
             weights::check(weights, data.n_rows())?;
@@ -67,10 +69,10 @@ impl Trainer {
         Self::from_model(settings, rbm, data, weights)
     }
 
-    /// Begin training with a given model.
+    /// Begins training with a given model.
     ///
     /// # Errors
-    /// If settings, model, data and weights do not go together.
+    /// If settings, model, data and weights do not fit together.
     pub(crate) fn from_model(
         settings: CheckedSettings,
         rbm: Rbm,
@@ -89,7 +91,8 @@ impl Trainer {
         Ok(Self::assemble(settings, rbm, visible, weights))
     }
 
-    /// A trainer of parts that go together; `visible`: offsets of the visible units.
+    /// Assembles a trainer from parts that fit together. `visible` holds the offsets of the visible
+    /// units.
     pub(super) fn assemble(
         settings: CheckedSettings,
         rbm: Rbm,
@@ -118,13 +121,13 @@ impl Trainer {
         }
     }
 
-    /// Use this estimator instead of the one that the settings name.
+    /// Uses this estimator instead of the one that the settings name.
     pub(super) fn use_estimator(&mut self, estimator: Box<dyn Estimator>) {
         self.estimator = estimator;
         self.estimator_is_given = true;
     }
 
-    /// The estimator at work: that of the warm-up, or the one proper.
+    /// Returns the current estimator: that of the warm-up, or the main one.
     fn current(&mut self) -> &mut dyn Estimator {
         match &mut self.warm_up {
             Some(warm_up) => &mut **warm_up,
@@ -137,22 +140,22 @@ impl Trainer {
         &self.rbm
     }
 
-    /// The model.
+    /// Returns the model.
     pub(crate) fn into_rbm(self) -> Rbm {
         self.rbm
     }
 
-    /// Epochs finished.
+    /// The number of epochs finished.
     pub(crate) fn epochs_done(&self) -> usize {
         self.epoch
     }
 
-    /// Whether the model is still the initial one.
+    /// Returns true if the model is still the initial one.
     pub(crate) fn has_made_nothing(&self) -> bool {
         self.epoch == 0 && self.update == 0
     }
 
-    /// Whether all epochs are done.
+    /// Returns true if all epochs are done.
     pub(crate) fn is_finished(&self) -> bool {
         self.epoch >= self.settings.epochs
     }
@@ -163,12 +166,13 @@ impl Trainer {
         s.schedule.rate(s.learning_rate, self.epoch, s.epochs, 0, 1)
     }
 
-    /// Norm of the gradient of the epoch's last update, after clipping; 0 if nothing could be learnt from that one.
+    /// The norm of the gradient of the epoch's last update, after clipping. It is 0 if that update
+    /// was skipped.
     pub(crate) fn gradient_norm(&self) -> f64 {
         self.gradient_norm
     }
 
-    /// What happened to chains or tours since the last call.
+    /// Returns the counts of chains or tours since the last call.
     pub(crate) fn take_info(&mut self) -> EstimatorInfo {
         self.current().take_info()
     }
@@ -178,12 +182,14 @@ impl Trainer {
         self.warm_up.as_ref().unwrap_or(&self.estimator).chains()
     }
 
-    /// Go on to the end of the epoch, or until the listener says stop: then between two updates, ready to go on.
+    /// Continues to the end of the epoch, or until the listener cancels. It then stops between two
+    /// updates, and can be continued.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if stopped; or what the estimator cannot do.
+    /// [`Error::Cancelled`] if the listener cancels, or if the estimator fails.
     pub(crate) fn epoch(&mut self, data: &Rows, progress: &dyn Progress) -> Result<()> {
-        // On a worker thread from the start: handing each minibatch to the pool from outside costs more than its work.
+        // The epoch runs on a worker thread: handing each minibatch to the pool from outside costs
+        // more than its work.
         let mut result = Ok(());
         let team = team::current();
         rayon::scope(|_| result = team::with(team, || self.run_epoch(data, progress)));
@@ -202,7 +208,7 @@ impl Trainer {
             if asks && team::any(progress.cancelled()) {
                 return Err(Error::Cancelled);
             }
-            // One with the first update: a stop falls before all of this or after it.
+            // This belongs to the first update: a stop comes before all of it or after it.
             if self.update == 0 && self.epoch >= self.settings.warm_up_epochs() {
                 self.warm_up = None;
             }
@@ -210,7 +216,8 @@ impl Trainer {
             self.update += 1;
             progress.report((self.epoch * n_updates + self.update) as u64, total);
             if !are_sane(self.rbm.visible_bias()) || !are_sane(self.rbm.hidden_bias()) {
-                // Lost: nothing is learnt from here on, and the kernels want numbers.
+                // Training has diverged. The epoch ends here, because the kernels need finite
+                // numbers.
                 break;
             }
         }
@@ -230,7 +237,7 @@ impl Trainer {
         }
     }
 
-    /// Make one update; `false` if there was nothing to learn from. Nothing has changed if it fails.
+    /// Makes one update. Returns false if it was skipped. If it fails, nothing has changed.
     fn make_update(
         &mut self,
         data: &Rows,
@@ -285,8 +292,9 @@ impl Trainer {
         Ok(true)
     }
 
-    /// The weight of a minibatch, relative to what as many average rows weigh. Steps are proportional to it: minibatches
-    /// taken as equals would weigh their rows too little where weights are large.
+    /// Returns the weight of a minibatch, relative to that of the same number of average rows.
+    /// Steps are proportional to it: with equal steps, rows in heavy minibatches would count too
+    /// little.
     fn weight_share(&self, batch: &[usize]) -> f64 {
         let Some(weights) = &self.weights else { return 1.0 };
         batch.iter().map(|&r| f64::from(weights[r])).sum::<f64>() / (batch.len() as f64 * self.mean_weight)
@@ -325,7 +333,8 @@ impl Trainer {
     }
 }
 
-/// No parameter is NaN, infinite, or so large that single precision has lost its meaning.
+/// Returns true if no parameter is NaN, infinite, or too large for single precision to be
+/// meaningful.
 pub(super) fn are_sane(parameters: &[f32]) -> bool {
     parameters.iter().all(|x| x.abs() < 1e6)
 }

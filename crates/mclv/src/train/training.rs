@@ -1,4 +1,4 @@
-//! Train: the one way in, for rows in memory and for runs in folders.
+//! Train a model: the one entry point, for rows in memory and for runs in folders.
 
 use super::best::{Best, BestModel};
 use super::files::{Checkpoints, RunFiles};
@@ -19,7 +19,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// A training to be made: settings, and whatever else there is.
+/// A training to run: settings, and optionally a model, weights, validation rows, a listener and a
+/// folder.
 ///
 /// ```
 /// use mclv::data::{self, DataSpec};
@@ -47,15 +48,17 @@ pub struct Training<'a> {
     description: Option<Description>,
 }
 
-/// What a training has come to.
+/// The result of a training: the model, the best model, the metrics of all epochs, and how it
+/// ended.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trained {
-    /// The model at the end; after divergence, that of the epoch before.
+    /// The model at the end. If training diverged, it is the model of the epoch before.
     pub model: Rbm,
-    /// The best model by the likelihood of validation rows, else of training rows. At the end of a training this is the
-    /// model that [`Outcome::Finished`] names; before it, the one with the best value of the curve in this sitting, if any.
+    /// The best model by the likelihood of validation rows, or of training rows if there are none.
+    /// After a finished training this is the model that [`Outcome::Finished`] names. Otherwise it
+    /// is the model with the best likelihood in this session, if there was an evaluation.
     pub best: Option<Rbm>,
-    /// What is known of each epoch. Epoch 0, the initial model, comes first if it was evaluated.
+    /// The metrics of each epoch. Epoch 0, the initial model, comes first if it was evaluated.
     pub history: Vec<Metrics>,
     /// How the training ended.
     pub outcome: Outcome,
@@ -66,26 +69,27 @@ pub struct Trained {
 /// How a training ended.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// All epochs are done, or the training stopped early for lack of progress.
+    /// All epochs are done, or the training stopped early because it no longer improved.
     Finished {
-        /// The last metrics.
+        /// The metrics of the last epoch.
         metrics: Box<Metrics>,
         /// The best model, if the likelihood was evaluated.
         best: Option<BestModel>,
-        /// Whether patience ran out.
+        /// True if patience ran out.
         early: bool,
     },
-    /// A parameter became NaN; the model of the epoch before is kept.
+    /// A parameter became NaN. The model of the epoch before is kept.
     Diverged(Warning),
-    /// The listener stopped the training; it is ready to be gone on with.
+    /// The listener cancelled the training, which can be continued.
     Interrupted {
-        /// Epochs finished.
+        /// The number of epochs finished.
         epochs: usize,
     },
 }
 
 impl<'a> Training<'a> {
-    /// A training with these settings, from an initial model, with evaluations and without files.
+    /// Creates a training with these settings, from an initial model, with evaluations and without
+    /// files.
     pub fn new(settings: Settings) -> Self {
         Self {
             settings,
@@ -113,74 +117,75 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Says how much each training row counts.
+    /// Sets the weight of each training row.
     pub fn weights(mut self, weights: Option<&'a [f32]>) -> Self {
         self.weights = weights;
         self
     }
 
-    /// Chooses the best epoch by these rows. Without them the training rows choose it.
+    /// Sets the rows that choose the best epoch. Without them, the training rows choose it.
     pub fn validation(mut self, rows: &'a Rows) -> Self {
         self.validation = Some(Weighted { rows, weights: None });
         self
     }
 
-    /// As [`validation`](Self::validation), where each row counts by its weight.
+    /// Sets the rows that choose the best epoch, like [`validation`](Self::validation), with a
+    /// weight for each row.
     pub fn weighted_validation(mut self, rows: &'a Rows, weights: Option<&'a [f32]>) -> Self {
         self.validation = Some(Weighted { rows, weights });
         self
     }
 
-    /// Redraws the bits that are learnt from in every epoch from these grey values, if the settings say `redraw-bits`. Without
-    /// them the training rows are the grey values.
+    /// Redraws the bits to train on in every epoch from these grey values, if the settings say
+    /// `redraw-bits`. Without them, the training rows are the grey values.
     pub fn redraw_from(mut self, grey: &'a Rows) -> Self {
         self.grey = Some(grey);
         self
     }
 
-    /// Tells a listener how the training goes; the listener may stop it.
+    /// Sends the progress of training to a listener. The listener may cancel the training.
     pub fn observe(mut self, listener: &'a mut dyn Listener) -> Self {
         self.listener = Some(listener);
         self
     }
 
-    /// Leaves out all evaluations of the likelihood, whatever the settings say.
+    /// Skips all evaluations of the likelihood, whatever the settings say.
     pub fn unwatched(mut self) -> Self {
         self.settings.eval_every = Some(EvalEvery::Never);
         self
     }
 
-    /// Keeps the run in a folder: settings, metrics, checkpoints and models.
+    /// Saves the run in a folder: settings, metrics, checkpoints and models.
     pub fn in_folder(mut self, path: &Path) -> Self {
         self.folder = Some(path.into());
         self
     }
 
-    /// Says when checkpoints are written.
+    /// Sets when checkpoints are written.
     pub fn checkpoints(mut self, checkpoints: Checkpoints) -> Self {
         self.checkpoints = checkpoints;
         self
     }
 
-    /// Says what the folder's files are to tell of data and weights.
+    /// Sets how the folder's files describe data and weights.
     pub(super) fn described(mut self, description: Description) -> Self {
         self.description = Some(description);
         self
     }
 
-    /// Trains to the end, or until the listener says stop.
+    /// Trains to the end, or until the listener cancels.
     ///
     /// # Errors
-    /// If settings, rows and weights do not go together, the folder holds a run already, a file cannot be written, or what
-    /// the estimator cannot do.
+    /// If settings, rows and weights do not fit together, if the folder holds a run already, if a
+    /// file cannot be written, or if the estimator fails.
     pub fn fit(self, train: &'a Rows) -> Result<Trained> {
         self.begin(train)?.finish()
     }
 
-    /// Begins the training, to make single epochs.
+    /// Begins the training and returns a session, which runs one epoch at a time.
     ///
     /// # Errors
-    /// As [`fit`](Self::fit).
+    /// Those of [`fit`](Self::fit).
     pub fn begin(mut self, train: &'a Rows) -> Result<Session<'a>> {
         if let Some(folder) = &self.folder {
             RunFiles::check_new(folder)?;
@@ -199,11 +204,11 @@ impl<'a> Training<'a> {
         Ok(session)
     }
 
-    /// Goes on with the run in the folder `path`, exactly where its last checkpoint is. Settings, rows and weights must be those
-    /// that it was begun with.
+    /// Continues the run in the folder `path`, exactly from its last checkpoint. Settings, rows and
+    /// weights must be those of the original run.
     ///
     /// # Errors
-    /// If the folder holds no run, or one that is damaged, or one with other data.
+    /// If the folder holds no run, a damaged run, or a run with other data.
     pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
         let (checkpoints, description) = (self.checkpoints, self.description.take());
         let session = self.session(train).and_then(|mut session| {
@@ -219,19 +224,21 @@ impl<'a> Training<'a> {
             session.files = Some(resumed.files);
             Ok(session)
         });
-        // No rank goes on, and writes, before all have read.
+        // No rank continues, and writes, before all have read.
         team::together(session)
     }
 
-    /// Begins a training on rows that come in pieces; `rows` are looked at, but not learnt from.
+    /// Begins a training on rows that arrive in pieces. `rows` are inspected, but
+    /// not trained on.
     ///
     /// # Errors
-    /// If settings, model and rows do not go together.
+    /// If settings, model and rows do not fit together.
     pub fn feed(self, rows: &Rows) -> Result<Feed> {
         Feed::new(&self.settings, rows, self.model)
     }
 
-    /// The rows to learn from, the rows to choose by, and the grey values behind the former, after rows were held out.
+    /// Returns the rows to train on, the rows that choose the best epoch, and the grey values
+    /// behind the former, after rows were held out.
     fn parts(&self, train: &'a Rows) -> Result<(Part<'a>, Option<Part<'a>>, Option<Cow<'a, Rows>>)> {
         let train = Part::new(Weighted { rows: train, weights: self.weights });
         let (validation, grey) = (self.validation.map(Part::new), self.grey.map(Cow::Borrowed));
@@ -250,7 +257,7 @@ impl<'a> Training<'a> {
         Ok((train.select(kept), Some(train.select(held_out)), grey.map(|grey| Cow::Owned(grey.select(kept)))))
     }
 
-    /// A session without files.
+    /// Creates a session without files.
     fn session(self, train: &'a Rows) -> Result<Session<'a>> {
         let (mut train, validation, mut grey) = self.parts(train)?;
         let settings = self.settings.check(train.rows.n_rows())?;

@@ -1,11 +1,11 @@
-//! Say how much each row counts: read weights, check them, average by them.
+//! Read weights of rows, check them, and average with them.
 
 use crate::numpy::read_npy;
 use crate::source::{Source, broken};
 use crate::{Error, Result};
 use std::path::Path;
 
-/// Refuse weights that are not one non-negative number for each row, or all zero.
+/// Rejects weights that are not one non-negative number for each row, or that are all zero.
 pub(super) fn check(weights: &[f32], n_rows: usize) -> Result<()> {
     if weights.len() != n_rows {
         let (expected, got) = (n_rows, weights.len());
@@ -25,8 +25,8 @@ fn is_weight(weight: f32) -> bool {
     weight.is_finite() && weight >= 0.0
 }
 
-/// Read one weight per row from a `.npy` file of any shape with a single long side, or from a `.csv` file of one
-/// column with or without a header; with the SHA-256 of the content.
+/// Reads one weight per row from a `.npy` file of any shape with a single long side, or from a
+/// `.csv` file of one column with or without a header. Also returns the SHA-256 of the content.
 pub(super) fn read(path: &Path) -> Result<(Vec<f32>, String)> {
     let name = path.to_string_lossy().to_lowercase();
     let plain = name.strip_suffix(".gz").unwrap_or(&name);
@@ -70,7 +70,7 @@ fn read_csv(path: &Path) -> Result<(Vec<f32>, String)> {
         let cell = String::from_utf8_lossy(&record[0]);
         match cell.trim().parse() {
             Ok(weight) => weights.push(weight),
-            // A first line that is no number is a header.
+            // A first line that is not a number is a header.
             Err(_) if line == 0 => {}
             Err(_) => {
                 let problem = format!("holds {:?}; give a number, 0 or more", cell.trim());
@@ -82,7 +82,7 @@ fn read_csv(path: &Path) -> Result<(Vec<f32>, String)> {
     Ok((weights, source.finish()?))
 }
 
-/// The mean of `values`, each counting by its weight.
+/// Returns the weighted mean of `values`.
 pub(super) fn mean(values: &[f64], weights: Option<&[f32]>) -> f64 {
     match weights {
         None => values.iter().sum::<f64>() / values.len() as f64,

@@ -6,14 +6,15 @@ use serde::{Deserialize, Serialize};
 /// Defines the counts of tours, each named once with how two of them are merged.
 macro_rules! counts {
     ($($(#[$meta:meta])* $merge:ident $field:ident: $kind:ty,)*) => {
-        /// What happened to tours over an epoch.
+        /// Counts of tours over an epoch of training: started, completed, cut, and how long they
+        /// were.
         #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
         pub struct TourInfo { $($(#[$meta])* pub $field: $kind,)* }
 
         team::parcel!(TourInfo { $($field),* });
 
         impl TourInfo {
-            /// Adds what happened to other tours.
+            /// Adds the counts of other tours.
             pub(super) fn merge(&mut self, other: &Self) {
                 $(counts!(@$merge self.$field, other.$field);)*
             }
@@ -26,71 +27,75 @@ macro_rules! counts {
 }
 
 counts! {
-    /// Tours started.
+    /// The number of tours started.
     sum n_started: u64,
-    /// Tours that returned to the stopping set.
+    /// The number of tours that returned to the stopping set.
     sum n_completed: u64,
-    /// Of these, tours that ended in the state they had started from.
+    /// The number of completed tours that ended in the state they had started from.
     sum n_completed_at_own_start: u64,
-    /// Tours cut at their limit.
+    /// The number of tours cut at their limit.
     sum n_truncated: u64,
-    /// Times that a running tour (`carry`) went through an update without returning.
+    /// The number of times that a running tour (`carry`) went through an update without returning.
     #[serde(default)]
     sum n_carried: u64,
-    /// Gibbs steps made.
+    /// The number of Gibbs steps made.
     sum n_steps: u64,
-    /// Sum of the lengths of completed tours.
+    /// The sum of the lengths of completed tours.
     sum total_length: u64,
-    /// Longest completed tour.
+    /// The length of the longest completed tour.
     largest longest: u64,
-    /// Metropolis proposals made and accepted.
+    /// The number of Metropolis proposals made.
     sum n_proposed: u64,
-    /// Metropolis proposals accepted.
+    /// The number of Metropolis proposals accepted.
     sum n_accepted: u64,
-    /// Updates from which nothing could be learnt: no tour returned.
+    /// The number of updates that were skipped because no tour returned.
     own n_skipped_updates: u64,
-    /// Times the start table was made.
+    /// The number of times that the start table was computed.
     own n_tables: u64,
-    /// Smallest effective sample size of the start weights, as a share of the tours; 1 if they are not weighted.
+    /// The smallest effective sample size of the start weights, as a share of the tours. It is 1 if
+    /// starts are not weighted.
     own min_ess: f64,
-    /// States in the stopping set.
+    /// The number of states in the stopping set.
     own set_size: usize,
-    /// Hidden states drawn per row for it.
+    /// The number of hidden states drawn per row for the stopping set.
     own samples_per_row: usize,
-    /// Rows that it was drawn from.
+    /// The number of rows that the stopping set was drawn from.
     #[serde(default)]
     own n_rows: usize,
-    /// `log Z_S` when the table was last made.
+    /// `log Z_S` when the start table was last computed.
     own log_z_s: f64,
 }
 
 impl TourInfo {
-    /// Counts of an epoch that has not begun.
+    /// Returns the counts of an epoch that has not begun.
     pub(super) fn new() -> Self {
         Self { min_ess: 1.0, ..Self::default() }
     }
 
-    /// Mean length of completed tours.
+    /// The mean length of completed tours.
     pub fn mean_length(&self) -> f64 {
         self.total_length as f64 / self.n_completed as f64
     }
 
-    /// Share of tours that returned within `k` steps; of running tours, returns among returns and updates without one.
+    /// The share of tours that returned within `k` steps.
+    ///
+    /// With `carry`, it is the number of returns divided by the number of returns plus the number
+    /// of updates that a tour went through without returning.
     pub fn completion(&self) -> f64 {
         self.n_completed as f64 / self.n_tried().max(1) as f64
     }
 
-    /// Share of the tours that returned which ended in the state they had started from.
+    /// The share of completed tours that ended in the state they had started from.
     pub fn own_start(&self) -> f64 {
         self.n_completed_at_own_start as f64 / self.n_completed as f64
     }
 
-    /// Share of Metropolis proposals that were accepted; NaN without proposals.
+    /// The share of Metropolis proposals that were accepted. NaN if there were no proposals.
     pub fn acceptance(&self) -> f64 {
         self.n_accepted as f64 / self.n_proposed as f64
     }
 
-    /// Returns, and chances to return that passed.
+    /// The number of returns plus the number of chances to return that passed.
     pub(crate) fn n_tried(&self) -> u64 {
         self.n_completed + self.n_truncated + self.n_carried
     }

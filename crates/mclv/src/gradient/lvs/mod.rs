@@ -1,11 +1,14 @@
 //! Las Vegas tours: the negative phase from tours between visits to a stopping set.
 //!
-//! A tour starts at `h ~ π_S`, makes Gibbs steps, and ends when its hidden state is in the set again. Then
-//! `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, so the ratio `Σ f / Σ ξ` over tours estimates `E_p[f]`.
+//! A tour starts at `h ~ π_S`, makes Gibbs steps, and ends when its hidden state is in the set
+//! again. Then `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, so the ratio `Σ f / Σ ξ` over tours estimates
+//! `E_p[f]`.
 //!
-//! **Guarantee**: with a sampled chain, starts from `π_S` and all tours finished, `Σ_k f(X(k)) − ξ·E_p[f]` has mean 0; the
-//! ratio is consistent, with a bias of order 1/R. With `carry` the model's distribution is invariant for fixed
-//! parameters. `drop` and `keep` are biased by what they cut off. A mean-field chain is not the model's chain.
+//! **Guarantee**: with a sampled chain, starts from `π_S` and all tours finished,
+//! `Σ_k f(X(k)) − ξ·E_p[f]` has mean 0; the ratio is consistent, with a bias of order 1/R. With
+//! `carry` the model's distribution is invariant for fixed parameters. `drop` and `keep` are
+//! biased, because they leave out the steps after the limit. A mean-field chain is not the model's
+//! chain.
 
 mod info;
 mod pairs;
@@ -25,7 +28,8 @@ use crate::tour::{StartTable, StoppingSet};
 use serde::{Deserialize, Serialize};
 use tours::Running;
 
-/// How often in an epoch the stopping set is redrawn because no tour has returned to it.
+/// The largest number of times per epoch that the stopping set is redrawn because no tour has
+/// returned to it.
 const MOST_REDRAWS: u64 = 20;
 
 pub(super) struct LvsEstimator {
@@ -43,21 +47,21 @@ pub(super) struct LvsEstimator {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Size {
     samples_per_row: usize,
-    /// Rows that the set is drawn from; 0 before the first set.
+    /// The number of rows that the set is drawn from; 0 before the first set.
     n_rows: usize,
 }
 
-/// What has been seen since the size of the set was last chosen.
+/// Counts since the size of the set was last chosen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Seen {
     n_completed: u64,
     n_tried: u64,
     n_steps: u64,
-    /// States drawn for the set, and states evaluated for its tables.
+    /// The number of states drawn for the set plus the number of states evaluated for its tables.
     n_states: u64,
 }
 
-/// The small facts of a checkpoint.
+/// The values of a checkpoint that are not arrays.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Facts {
     size: Size,
@@ -66,7 +70,7 @@ struct Facts {
 }
 
 impl Size {
-    /// States drawn for a set.
+    /// The number of states drawn for a set.
     fn n_drawn(self) -> u64 {
         (self.n_rows as u64).saturating_mul(self.samples_per_row as u64)
     }
@@ -115,11 +119,12 @@ impl LvsEstimator {
         self.info.log_z_s = self.table.log_z_s();
     }
 
-    /// Choose the size of the next set, by what tours did with those before; the tours that it will end are yet to come.
+    /// Chooses the size of the next set from the results of earlier tours. The tours that the next
+    /// set will end have not begun yet.
     ///
-    /// Twice as large while too few tours return, if the budgets allow it; half as large where it is beyond a budget or
-    /// where the odds of a return are four times those asked for. First the rows grow, then the samples of each; they shrink in the
-    /// opposite order.
+    /// The size doubles while too few tours return, if the budgets allow it. It halves if it is
+    /// beyond a budget, or if the odds of a return are four times those asked for. The number of
+    /// rows grows first, then the samples per row; they shrink in the opposite order.
     fn adapt(&mut self, n_all: usize) {
         if self.size.n_rows == 0 {
             self.size.n_rows = ((n_all as f64 * self.settings.row_fraction).ceil() as usize).clamp(1, n_all);
@@ -134,7 +139,8 @@ impl LvsEstimator {
             })
         };
         let completion = seen.n_completed as f64 / seen.n_tried as f64;
-        // Half the set about halves the odds of a return: a factor of four leaves room for a size to settle.
+        // Half the set about halves the odds of a return. A factor of four leaves room for a size
+        // to settle.
         let far_more = completion * (1.0 - target) > 4.0 * target * (1.0 - completion);
         if costs_too_much(1.0) || far_more {
             self.size.halve();
@@ -150,7 +156,7 @@ impl LvsEstimator {
         }
     }
 
-    /// Remember what tours did.
+    /// Adds the counts of tours.
     fn note(&mut self, info: &TourInfo) {
         self.info.merge(info);
         self.seen.n_completed += info.n_completed;
@@ -158,7 +164,7 @@ impl LvsEstimator {
         self.seen.n_steps += info.n_steps;
     }
 
-    /// Write down what the set is, for the epoch's counts.
+    /// Writes the facts about the set into the epoch's counts.
     fn note_set(&mut self) {
         self.info.set_size = self.set.len();
         self.info.samples_per_row = self.size.samples_per_row;
@@ -188,7 +194,7 @@ impl Estimator for LvsEstimator {
         let n_tours = self.settings.n_tours.unwrap_or(update.rows().len());
         let pairs = if self.settings.unfinished == Unfinished::Carry {
             if self.running.is_empty() {
-                // The first update begins as PCD does, in the middle of tours.
+                // The first update begins in the middle of tours, as PCD does.
                 let h = first_states(update, Some(n_tours))?;
                 self.begin_running(rbm, &h, &h, &vec![0; h.n_rows()]);
                 self.info.n_started += n_tours as u64;
@@ -198,10 +204,12 @@ impl Estimator for LvsEstimator {
             self.separate_tours(update, n_tours).0
         };
         let total = total_weight(&pairs);
-        // Weights are relative to the largest of all starts. If all heavy tours are dropped, single precision has nothing left.
+        // Weights are relative to the largest of all starts. If all heavy tours are dropped, the
+        // others vanish in single precision.
         if total < 1e-30 {
             self.info.n_skipped_updates += 1;
-            // Perhaps the set was unlucky; but to draw it again takes a hundred times as long as to skip the update.
+            // The set may have been unlucky, but drawing it again takes a hundred times as long as
+            // skipping the update.
             if self.info.n_skipped_updates <= MOST_REDRAWS {
                 self.draw_set(rbm, data, step)?;
             }

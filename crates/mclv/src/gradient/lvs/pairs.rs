@@ -9,7 +9,8 @@ use mclv_kernels::Isa;
 use mclv_kernels::layer::{Scratch, States, means};
 use mclv_kernels::tiles::Tiles;
 
-/// The pairs met along the tours of one block. Room for all of them is made at the beginning.
+/// The pairs visited along the tours of one block. Memory for all of them is allocated at the
+/// beginning.
 pub(super) struct Pairs<'a> {
     rbm: &'a Rbm,
     statistics: Statistics,
@@ -17,16 +18,16 @@ pub(super) struct Pairs<'a> {
     v_reals: Vec<f32>,
     /// One row for each pair, `n_hidden` numbers.
     h: Vec<f32>,
-    /// Which tour each pair belongs to.
+    /// The tour that each pair belongs to.
     tour: Vec<usize>,
     /// `E[h|v]` of the step that is being made.
     hidden_means: Tiles,
-    /// `E[v|h]` of it.
+    /// `E[v|h]` of the step that is being made.
     visible_means: Tiles,
 }
 
 impl<'a> Pairs<'a> {
-    /// Room for `n_pairs` pairs.
+    /// Allocates memory for `n_pairs` pairs.
     pub(super) fn new(rbm: &'a Rbm, statistics: Statistics, chain: VisibleChain, n_pairs: usize) -> Self {
         let reals = chain == VisibleChain::MeanField || statistics == Statistics::MeanVisible;
         let (n_bits, n_reals) = if reals { (0, n_pairs) } else { (n_pairs, 0) };
@@ -42,7 +43,7 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// Where the step of `n` tours is to leave `E[h|v]`, if that is averaged.
+    /// Returns the buffer for `E[h|v]` of a step of `n` tours, if the statistics use `E[h|v]`.
     pub(super) fn hidden_means(&mut self, n: usize) -> Option<Tiles> {
         (self.statistics == Statistics::MeanHidden).then(|| {
             let mut means = std::mem::replace(&mut self.hidden_means, Tiles::zeros(0, 0));
@@ -51,7 +52,7 @@ impl<'a> Pairs<'a> {
         })
     }
 
-    /// Takes the joint states `(v_k, h_k)`, a tour for each.
+    /// Takes the joint states `(v_k, h_k)`, one for each tour.
     pub(super) fn visit(&mut self, chains: &Chains, places: &[Place], scratch: &mut Scratch) {
         self.tour.extend(places.iter().map(|place| place.tour));
         if self.statistics != Statistics::MeanHidden {
@@ -82,7 +83,8 @@ impl<'a> Pairs<'a> {
         }
     }
 
-    /// All pairs whose tour has a positive weight, as one block; none if there are none.
+    /// Returns all pairs whose tour has a positive weight as one block, or `None` if there are
+    /// none.
     pub(super) fn into_block(self, weight: impl Fn(usize) -> f32) -> Option<PairBlock> {
         let weights: Vec<f32> = self.tour.iter().map(|&tour| weight(tour)).collect();
         if weights.iter().all(|&w| w == 0.0) {

@@ -1,4 +1,5 @@
-//! Make the tours of one update: separate ones that end with it, or running ones that are carried on.
+//! Make the tours of one update: separate tours that end with it, or running tours that are carried
+//! on.
 
 use super::pairs::Pairs;
 use super::{LvsEstimator, TourInfo};
@@ -12,10 +13,10 @@ use crate::team::{Exchange, Parcel};
 use crate::tour::{Place, StartTable, StoppingSet, Walk};
 use mclv_kernels::layer::Scratch;
 
-/// What one block of tours gives: its pairs, if any count, and what happened.
+/// The result of one block of tours: its pairs, if any count, and its counts.
 pub(super) type OfBlock = (Option<PairBlock>, TourInfo);
 
-/// Some separate tours: where they start and what they weigh.
+/// Separate tours: their starts and their weights.
 pub(super) struct Separate {
     starts: Vec<usize>,
     weights: Vec<f32>,
@@ -27,13 +28,13 @@ impl Exchange for Separate {
     fn unpack(&mut self, _from: &mut &[u8]) {}
 }
 
-/// Some tours that run on from update to update (`carry`).
+/// Tours that continue from update to update (`carry`).
 #[derive(Clone, Debug)]
 pub(super) struct Running {
     pub(super) chains: Chains,
-    /// Where each tour started: packed hidden states.
+    /// The start of each tour, as packed hidden states.
     pub(super) start: Vec<u64>,
-    /// Steps each has made so far.
+    /// The number of steps that each tour has made so far.
     pub(super) length: Vec<u64>,
 }
 
@@ -52,7 +53,8 @@ impl Exchange for Running {
 }
 
 impl LvsEstimator {
-    /// Starts of `n_tours` separate tours, their weights relative to the largest, and the logarithm of that largest weight.
+    /// Returns the starts of `n_tours` separate tours, their weights relative to the largest, and
+    /// the logarithm of that largest weight.
     fn separate_starts(&mut self, rbm: &Rbm, n_tours: usize, step: Step) -> (Vec<Separate>, f64) {
         let starts: Vec<usize> =
             (0..n_tours).map(|tour| self.table.draw(tour_stream(step, tour).at(0))).collect();
@@ -68,7 +70,8 @@ impl LvsEstimator {
         (blocks.map(block).collect(), log_unit)
     }
 
-    /// `p*(h)` of each start now, over what the table says, relative to the largest ratio; and its logarithm.
+    /// Returns the ratio of the current `p*(h)` to that in the table for each start, relative to
+    /// the largest ratio, and the logarithm of the largest ratio.
     fn start_weights(&mut self, rbm: &Rbm, starts: &[usize]) -> (Vec<f32>, f64) {
         let now = rbm.quick_log_weights_h(&self.set.states().select(starts));
         let then = self.table.log_weights();
@@ -79,14 +82,15 @@ impl LvsEstimator {
         let ess = sum * sum / squares / starts.len() as f64;
         self.info.min_ess = self.info.min_ess.min(ess);
         if ess < self.settings.min_ess {
-            // For the next update: to redraw this one for its weights would bias it.
+            // The new table serves the next update: redrawing this update because of its weights
+            // would bias it.
             self.make_table(rbm);
         }
         (weights.iter().map(|w| *w as f32).collect(), largest)
     }
 
-    /// Walk separate tours, beside the positive phase. Returns the pairs that count, and the logarithm of the unit of their
-    /// weights.
+    /// Walks separate tours, beside the positive phase. Returns the pairs that count, and the
+    /// logarithm of the unit of their weights.
     pub(in crate::gradient) fn separate_tours(
         &mut self,
         update: &Update<'_>,
@@ -94,7 +98,8 @@ impl LvsEstimator {
     ) -> (Vec<PairBlock>, f64) {
         let (rbm, step) = (update.rbm(), update.step());
         let (mut blocks, log_unit) = self.separate_starts(rbm, n_tours, step);
-        // Taken after the starts were drawn, which may have made the table anew for the next update.
+        // Taken after the starts were drawn, which may have made the table anew for the next
+        // update.
         let (settings, set) = (&self.settings, &self.set);
         let results = update.work(&mut blocks, |b, tours, scratch| {
             tours.walk(rbm, set, settings, |tour| tour_stream(step, b * BLOCK + tour), scratch)
@@ -102,7 +107,8 @@ impl LvsEstimator {
         (self.note_all(results), log_unit)
     }
 
-    /// Make `k` steps of each running tour, beside the positive phase. A tour that returns starts again within the update.
+    /// Makes `k` steps of each running tour, beside the positive phase. A tour that returns starts
+    /// again within the update.
     pub(super) fn running_tours(&mut self, update: &Update<'_>) -> Vec<PairBlock> {
         let (rbm, step) = (update.rbm(), update.step());
         let (set, table, settings) = (&self.set, &self.table, &self.settings);
@@ -113,7 +119,7 @@ impl LvsEstimator {
         let pairs = self.note_all(results);
         let proposed = self.info.n_proposed - before.0;
         let accepted = self.info.n_accepted - before.1;
-        // The acceptance rate plays the part of the effective sample size.
+        // The acceptance rate is used like an effective sample size.
         if proposed > 0 && (accepted as f64) < self.settings.min_ess * proposed as f64 {
             self.make_table(rbm);
         }
@@ -129,7 +135,7 @@ impl LvsEstimator {
         pairs
     }
 
-    /// Begin running tours in the middle: at the states `h`.
+    /// Begins running tours in the middle, at the states `h`.
     pub(super) fn begin_running(&mut self, rbm: &Rbm, h: &BitRows, start: &BitRows, length: &[u64]) {
         let blocks = crate::gradient::pcd::in_blocks(rbm, self.settings.visible, h).into_iter();
         let starts = start.words().chunks(BLOCK * start.n_words().max(1)).zip(length.chunks(BLOCK));
@@ -148,7 +154,7 @@ fn tour_stream(step: Step, tour: usize) -> crate::rng::Stream {
 }
 
 impl Separate {
-    /// Walk until each tour has returned or reached the limit.
+    /// Walks until each tour has returned or reached the limit.
     pub(super) fn walk(
         &self,
         rbm: &Rbm,
@@ -194,7 +200,7 @@ impl Separate {
 }
 
 impl Running {
-    /// Make `k` steps.
+    /// Makes `k` steps of each tour.
     fn run_on(
         &mut self,
         rbm: &Rbm,
@@ -218,7 +224,8 @@ impl Running {
         let mut info = TourInfo { n_steps: n_pairs as u64, ..TourInfo::default() };
         let mut returned = vec![false; n];
         let mut walk = Walk::new(rbm, set, chains, places, u64::MAX);
-        // Restarts of one step: rows of the states entered and of the proposals in turn, these states, their weights.
+        // Restarts of one step: rows of the states entered and of the proposals in turn, these
+        // states, their weights.
         let mut rows = Vec::with_capacity(2 * n);
         let (mut states, mut now) = (Vec::with_capacity(2 * n * n_words), Vec::with_capacity(2 * n));
         for _ in 0..n_steps {
@@ -261,7 +268,7 @@ impl Running {
                 start[place * n_words..][..n_words].copy_from_slice(state);
             }
             walk.reuse(arrivals);
-            // The number for a restart is taken whether there was one or not.
+            // The number for a restart is consumed even if no tour restarted.
             (0..n).for_each(|place| _ = walk.chains().clock_of(place).tick());
         }
         length.iter_mut().zip(walk.places()).for_each(|(to, place)| *to = place.length);

@@ -19,14 +19,14 @@ use crate::{Error, Result};
 use std::borrow::Cow;
 use std::time::Instant;
 
-/// Numbers of samples per row that pilot tours choose among.
+/// The numbers of samples per row that pilot tours choose among.
 const SAMPLES_PER_ROW: [usize; 3] = [1, 4, 16];
-/// Rows whose states scouts are compared with before a stopping set is drawn.
+/// The number of rows whose states are compared with scouts before a stopping set is drawn.
 const JOIN_ROWS: usize = 20_000;
 /// Several samples per row are tried only if they make no more draws than this.
 const MAX_DRAWS: usize = 1 << 20;
 
-/// A plan that is being carried out: what it has spent, and what there is to tell about it.
+/// A plan that is being carried out, with its costs so far and the notes for its result.
 pub(super) struct Work<'a> {
     plan: &'a Plan<'a>,
     inputs: &'a Inputs<'a>,
@@ -40,7 +40,7 @@ pub(super) struct Work<'a> {
 /// A stopping set that tours can be run to.
 struct Target<'a> {
     engine: TourEngine<'a>,
-    /// What pilot tours to the set found, if the set was chosen by some.
+    /// The forecast of pilot tours to the set, if pilot tours chose it.
     forecast: Option<Forecast>,
     note: Note,
 }
@@ -50,7 +50,8 @@ impl<'a> Work<'a> {
         Self { plan, inputs, progress, begun: Instant::now(), n_states: 0.0, notes: Vec::new() }
     }
 
-    /// The estimate, with the cost of the whole plan and all notes. Nothing else adds up costs.
+    /// Returns the estimate, with the cost of the whole plan and all notes. Costs are added up only
+    /// here.
     pub(super) fn finish(self, mut log_z: LogZ) -> LogZ {
         log_z.n_states += self.n_states;
         log_z.seconds = self.begun.elapsed().as_secs_f64();
@@ -98,7 +99,8 @@ impl<'a> Work<'a> {
         Ok(Some(log_z))
     }
 
-    /// Tours give way if there is nothing to make a stopping set from, or if they do not return.
+    /// Runs tours. They give way if there is nothing to make a stopping set from, or if they do not
+    /// return.
     fn tours(&mut self, is_last: bool) -> Result<Option<LogZ>> {
         if !is_last && self.inputs.rows.is_none() && self.inputs.stopping_set.is_none() {
             return Ok(None);
@@ -121,7 +123,7 @@ impl<'a> Work<'a> {
         Ok(Some(log_z))
     }
 
-    /// Run pilot tours if the number of tours depends on them, or if tours may give way.
+    /// Runs pilot tours if the number of tours depends on them, or if tours may give way.
     fn forecast(&mut self, engine: &TourEngine<'_>, is_last: bool) -> Result<Option<Forecast>> {
         let settings = self.tour_settings();
         let forecast = match settings.forecast(engine)? {
@@ -132,12 +134,12 @@ impl<'a> Work<'a> {
         Ok(forecast)
     }
 
-    /// Steps that pilots and tours may make together; `None`: any number.
+    /// Returns the number of steps that pilots and tours may make together. `None` means no limit.
     fn max_steps(&self) -> Option<u64> {
         self.plan.settings.budget.steps(self.plan.rbm.n_visible(), self.plan.rbm.n_hidden())
     }
 
-    /// States that scouts found and that are not in `set`.
+    /// Returns the states that scouts found outside `set`.
     fn states_to_join(&mut self, set: Option<&StoppingSet>) -> Result<Option<StoppingSet>> {
         let MethodSettings { budget, seed, visible, .. } = self.plan.settings;
         if budget.n_scouts == 0 || visible != VisibleChain::Sampled {
@@ -158,10 +160,10 @@ impl<'a> Work<'a> {
         Ok(found)
     }
 
-    /// Settings of tours, with the steps that are left.
+    /// Returns the settings of tours, limited to the steps that are left.
     fn tour_settings(&self) -> MclvSettings {
         let settings = &self.plan.settings;
-        // In any case there are steps for a first step of each tour.
+        // Each tour may always make its first step.
         let least = if let Effort::Tours(n) = settings.effort { n as u64 } else { 1 };
         MclvSettings {
             effort: settings.effort,
@@ -173,7 +175,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// The set that was given, or one from data, or from pilot chains.
+    /// Returns the set that was given, or one from data, or one from pilot chains.
     fn target(&mut self) -> Result<Target<'a>> {
         let (rbm, settings) = (self.plan.rbm, &self.plan.settings);
         if let Some(set) = self.inputs.stopping_set {
@@ -224,7 +226,7 @@ impl<'a> Work<'a> {
         Ok(Target { engine, forecast, note })
     }
 
-    /// Reverse AIS, from exact samples if they are asked for or cheap, else from rows.
+    /// Runs reverse AIS, from exact samples if they are asked for or cheap, else from rows.
     fn reverse_ais(&mut self) -> Result<LogZ> {
         let (rbm, settings) = (self.plan.rbm, &self.plan.settings);
         let n_chains = settings.budget.n_chains;
@@ -256,7 +258,7 @@ impl<'a> Work<'a> {
         reverse_ais(rbm, &states, origin, &reverse, self.progress)
     }
 
-    /// Visible biases of the base model: those given, or those of the rows, or none.
+    /// Returns the visible biases of the base model: those given, or those of the rows, or `None`.
     fn base(&self) -> Result<Option<Vec<f32>>> {
         match (self.inputs.base_bias, self.inputs.rows) {
             (Some(bias), _) => Ok(Some(bias.to_vec())),
@@ -276,13 +278,13 @@ impl<'a> Work<'a> {
     }
 }
 
-/// At most `n` of `n_rows` row numbers, evenly spread because data may be sorted.
+/// Returns at most `n` of `n_rows` row numbers, evenly spread because data may be sorted.
 pub(crate) fn spread(n_rows: usize, n: usize) -> Vec<usize> {
     let n = n.min(n_rows);
     (0..n).map(|k| k * n_rows / n).collect()
 }
 
-/// Rows drawn with replacement, as bits.
+/// Draws rows with replacement and returns them as bits.
 fn draw_rows(rows: &Rows, n: usize, seed: u64) -> BitRows {
     let mut rng = stream(seed, Purpose::ReverseAis, u64::from(u32::MAX)).reader();
     let drawn: Vec<usize> = (0..n).map(|_| rng.below(rows.n_rows() as u64) as usize).collect();

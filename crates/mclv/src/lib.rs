@@ -38,3 +38,8 @@ pub use tour::StoppingSet;
 pub fn kernels() -> &'static str {
     mclv_kernels::Isa::best().name()
 }
+
+/// The example of the project's README is a test, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ProjectReadme;

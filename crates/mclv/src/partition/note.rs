@@ -134,7 +134,7 @@ pub enum Note {
         /// The logarithm of the sum over the known states, which is never above `log Z`.
         log_sum: f64,
     },
-    /// Tours had a step budget. It would have cut the longest tours, but no tour was cut.
+    /// Tours had a step budget, so the estimate is a lower bound on average.
     StepBudget {
         /// Steps allowed for pilots and tours together.
         max_steps: u64,

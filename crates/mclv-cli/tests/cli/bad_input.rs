@@ -114,7 +114,7 @@ fn data_of_another_width_than_the_model_are_refused() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     sandbox.refuses(
         &["likelihood", "m.safetensors", "--data", "bars-and-stripes:4"],
-        &["bars-and-stripes:4 has 16 columns", "m.safetensors has 64 visible units", "that fits"],
+        &["bars-and-stripes:4 has 16 columns", "m.safetensors has 64 visible units", "that fit each other"],
     );
 }
 
@@ -140,7 +140,7 @@ fn a_folder_is_not_a_file() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     for name in ["f.safetensors", "f.npy", "f.csv", "f"] {
         std::fs::create_dir(sandbox.path(name)).unwrap();
-        let words = [name, "is a folder; name a file"];
+        let words = [name, "is a folder; give the path of a file"];
         let data = format!("./{name}");
         sandbox.refuses(&["data", "show", &data], &words);
         refused_as_model(&sandbox, name, &words[1..]);
@@ -220,11 +220,11 @@ fn an_unknown_data_set_is_refused_with_a_suggestion() {
 fn a_model_is_overwritten_only_by_force() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3).with_model("other.safetensors", 4);
     sandbox.succeeds(&["convert", "m.safetensors", "m.npy"]);
-    let words = ["is already there", "--force"];
+    let words = ["already exists", "--force"];
     sandbox.refuses(&["init", "digits", "-o", "m.safetensors"], &words);
     sandbox.refuses(&["convert", "other.safetensors", "m.safetensors"], &words);
     sandbox
-        .refuses(&["convert", "other.safetensors", "m.npy"], &["m.weights.npy is already there", "--force"]);
+        .refuses(&["convert", "other.safetensors", "m.npy"], &["m.weights.npy already exists", "--force"]);
     sandbox.succeeds(&["convert", "other.safetensors", "m.safetensors", "--force"]);
     assert_eq!(sandbox.json(&["inspect", "m.safetensors"])["n_hidden"], 4);
     sandbox.succeeds(&["convert", "other.safetensors", "m.npy", "-f"]);
@@ -241,7 +241,7 @@ fn an_enumeration_that_would_take_ages_is_refused_with_an_estimate() {
     let days = ["logz", "m.safetensors", "--time-limit", "2d"];
     sandbox.refuses(&[&days[..], &exact].concat(), &["(2.0 days allowed)"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 64);
-    let words = ["2^64 states", "more than any machine can do", "a smaller layer"];
+    let words = ["2^64 states", "which no machine can do", "a smaller layer"];
     let none = ["logz", "m.safetensors", "--time-limit", "none"];
     sandbox.refuses(&[&none[..], &exact].concat(), &words);
 }

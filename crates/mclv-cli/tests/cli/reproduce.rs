@@ -100,5 +100,5 @@ fn an_interrupt_keeps_what_is_done() {
     let output = process.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("the same command goes on"), "{stderr}");
+    assert!(stderr.contains("the same command continues"), "{stderr}");
 }

@@ -305,7 +305,7 @@ fn what_cannot_be_transformed_is_refused() {
     refuses(&["--data", "bars-and-stripes:4"], &["has 16 columns", "64 visible units"]);
     refuses(&["--data", "digist"], &["did you mean \"digits\"?"]);
     sandbox.succeeds(&["convert", "m.safetensors", "m.npz"]);
-    sandbox.refuses(&["transform", "m.npz"], &["does not say what it was made from", "--data"]);
+    sandbox.refuses(&["transform", "m.npz"], &["does not record its data", "--data"]);
     std::fs::create_dir(sandbox.path("f.npy")).unwrap();
-    refuses(&["-o", "f.npy"], &["is a folder; name a file"]);
+    refuses(&["-o", "f.npy"], &["is a folder; give the path of a file"]);
 }

@@ -119,7 +119,7 @@ fn tours_from_rows_print_no_estimate_of_z() {
     assert_eq!(set["mean_length"]["guarantee"], "none");
     assert_eq!(set["by_label"].as_array().unwrap().len(), 10);
     let text = sandbox.succeeds(&args);
-    assert!(text.contains("they say nothing of Z") && !text.contains("log Ẑ"), "{text}");
+    assert!(text.contains("they do not estimate Z") && !text.contains("log Ẑ"), "{text}");
     assert!(!text.contains("guarantee"), "{text}");
 }
 
@@ -228,7 +228,7 @@ fn what_makes_no_sense_is_refused() {
         .with_file("bare.visible_bias.npy", npy(&[2], &[0.0; 2]))
         .with_file("bare.hidden_bias.npy", npy(&[1], &[0.0]));
     sandbox.refuses(&["tours", "none.safetensors"], &["none.safetensors"]);
-    sandbox.refuses(&["tours", "bare.weights.npy"], &["does not say what it was made from", "--data"]);
+    sandbox.refuses(&["tours", "bare.weights.npy"], &["does not record its data", "--data"]);
     sandbox.refuses(&tours(&["--data", "narrow.csv"]), &["narrow", "2 columns", "64 visible units"]);
     sandbox.refuses(&tours(&["--data", "nothing.csv"]), &["nothing.csv"]);
     sandbox.refuses(&tours(&["--csv", "tail.txt"]), &["--csv", "tail.txt", ".csv"]);

@@ -232,7 +232,7 @@ fn the_worst_that_is_known_colours_the_page_of_a_run() {
         &[&train[..], &["--n-hidden", "200", "--gradient", "pcd", "--epochs", "3", "-o", "large"]].concat(),
     );
     let html = page("large");
-    assert!(html.contains("tours, m = 1, returned before they were cut"));
+    assert!(html.contains("tours (m = 1) returned before they were cut"));
     assert!(["warning", "bad"].contains(&verdict(&html).0), "{:?}", verdict(&html));
     assert!(!html.contains("No problems found"));
 }

@@ -26,7 +26,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
             _ => FileError::new_err(text),
         },
         Error::NotFetched { name, .. } => {
-            MissingFileError::new_err(format!("{text}; to fetch it: mclv.datasets.fetch({name:?})"))
+            MissingFileError::new_err(format!("{text}; fetch it with: mclv.datasets.fetch({name:?})"))
         }
         Error::IsAFolder { .. } | Error::NotAvailable { .. } => FileError::new_err(text),
         Error::UnknownFormat { .. }

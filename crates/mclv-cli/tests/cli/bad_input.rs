@@ -52,7 +52,7 @@ fn a_truncated_gzip_file_is_refused() {
 #[test]
 fn a_truncated_file_is_refused() {
     let idx = [0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 255, 255, 255];
-    refused_as_data("cut-idx3-ubyte", idx, &["cut short", "promises 8 bytes", "it has 3", "get it again"]);
+    refused_as_data("cut-idx3-ubyte", idx, &["cut short", "announces 8 bytes", "it has 3", "get a complete copy"]);
     let whole = npy(&[2, 2], &[0.0, 1.0, 1.0, 0.0]);
     refused_as_data("cut.npy", &whole[..whole.len() - 5], &["cut short", "get it again"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
@@ -202,7 +202,7 @@ fn a_model_of_a_newer_version_is_refused() {
     let at = bytes.windows(version.len()).position(|w| w == version).unwrap() + version.len();
     bytes[at] = b'9';
     let sandbox = sandbox.with_file("m.safetensors", bytes);
-    refused_as_model(&sandbox, "m.safetensors", &["has format version 9", "knows up to 1", "upgrade mclv"]);
+    refused_as_model(&sandbox, "m.safetensors", &["has format version 9", "reads versions up to 1", "upgrade mclv"]);
 }
 
 #[test]

@@ -73,7 +73,7 @@ fn every_experiment_runs_and_pages_follow_from_its_results() {
     assert!(sandbox.bytes("r/tour-images-gibbs.png").starts_with(b"\x89PNG"));
     let render = ["reproduce", "--render", "r", "--page", "page.md"];
     let check = [&render[..], &["--check"]].concat();
-    sandbox.refuses(&check, &["not what the results say: page.md"]);
+    sandbox.refuses(&check, &["these files are out of date: page.md"]);
     sandbox.succeeds(&render);
     sandbox.succeeds(&check);
     let page = String::from_utf8(sandbox.bytes("page.md")).unwrap();

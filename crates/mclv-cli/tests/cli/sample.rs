@@ -210,7 +210,7 @@ fn what_cannot_be_sampled_is_refused() {
     let refuses = |args: &[&str], words: &[&str]| sandbox.refuses(&sample(args), words);
     refuses(&["-o", "s.txt"], &["s.txt: unknown file type", ".npy, .npz and .png"]);
     refuses(&["-o", "s"], &["unknown file type"]);
-    refuses(&["-o", "taken.png"], &["taken.png is already there", "--force"]);
+    refuses(&["-o", "taken.png"], &["taken.png already exists", "--force"]);
     refuses(&["-o", "absent/s.npy"], &["cannot write absent/s.npy", "check the path"]);
     refuses(&["-n", "0", "-o", "s.npy"], &["--n-samples 0 is not allowed", "at least 1"]);
     sandbox.refuses(&["sample", "m.safetensors", "--burn-in", "0"], &["--burn-in 0 is not allowed"]);
@@ -301,7 +301,7 @@ fn what_cannot_be_transformed_is_refused() {
         sandbox.refuses(&[&["transform", "m.safetensors"], args].concat(), words);
     };
     refuses(&["-o", "f.png"], &["f.png: unknown file type", ".npy, .npz and .csv"]);
-    refuses(&["-o", "taken.csv"], &["taken.csv is already there", "--force"]);
+    refuses(&["-o", "taken.csv"], &["taken.csv already exists", "--force"]);
     refuses(&["--data", "bars-and-stripes:4"], &["has 16 columns", "64 visible units"]);
     refuses(&["--data", "digist"], &["did you mean \"digits\"?"]);
     sandbox.succeeds(&["convert", "m.safetensors", "m.npz"]);

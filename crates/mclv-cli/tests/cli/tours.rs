@@ -194,7 +194,7 @@ fn the_shortest_and_longest_are_pictured() {
             (&(5 * 57 + 1u32).to_be_bytes()[..], &(4 * 57 + 1u32).to_be_bytes()[..])
         );
     }
-    sandbox.refuses(&tours(&["--pictures", "p.png"]), &["p.png is already there", "--force"]);
+    sandbox.refuses(&tours(&["--pictures", "p.png"]), &["p.png already exists", "--force"]);
     let text = sandbox.succeeds(&tours(&["--pictures", "q.png", "--csv", "q.csv"]));
     for word in ["wrote  q.csv", "wrote  q.png", "m = 1  shortest 1 1"] {
         assert!(text.contains(word), "{word}: {text}");

@@ -225,7 +225,7 @@ fn bad_settings_are_refused_with_the_flag_and_the_cure() {
     sandbox.refuses(&["train", "--config", "missing.toml"], &["missing.toml"]);
     sandbox.refuses(
         &["train", "digits", "--gradient", "cd", "--n-chains", "5"],
-        &["--n-chains does not go with --gradient cd"],
+        &["--n-chains cannot be used with --gradient cd"],
     );
     sandbox.refuses(&["train", "digits", "--gradient", "pcd", "--k", "dynamic"], &["--gradient lvs"]);
     sandbox

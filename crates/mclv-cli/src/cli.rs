@@ -63,8 +63,8 @@ impl Cli {
     }
 }
 
-/// Turns `Rows per update. Default: 128` into `Rows per update [default: 128]`, and names of settings
-/// into flags.
+/// Turns `Rows per update. Default: 128` into `Rows per update [default: 128]`, and names of
+/// settings into flags.
 fn help_of_flag(text: &str) -> String {
     let text = spell(text, Spelling::Flags);
     match text.split_once(". Default: ") {
@@ -134,8 +134,8 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Returns true if several processes share the work of this command. Otherwise the first process
-    /// does it alone.
+    /// Returns true if several processes share the work of this command. Otherwise the first
+    /// process does it alone.
     pub(crate) fn is_shared(&self) -> bool {
         match self {
             Self::Train(_) | Self::Logz(_) | Self::Likelihood(_) | Self::Tours(_) | Self::Sample(_) => true,

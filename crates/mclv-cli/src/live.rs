@@ -55,8 +55,9 @@ impl Server {
     pub(crate) fn start(folder: &Path, port: Option<u16>) -> anyhow::Result<Self> {
         let bind = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = match port {
-            Some(port) => bind(port)
-                .with_context(|| format!("--live: cannot listen on port {port}; choose another with --port"))?,
+            Some(port) => bind(port).with_context(|| {
+                format!("--live: cannot listen on port {port}; choose another with --port")
+            })?,
             None => bind(DEFAULT_PORT).or_else(|_| bind(0)).context("--live: cannot listen")?,
         };
         listener.set_nonblocking(true)?;

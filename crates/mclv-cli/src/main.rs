@@ -129,8 +129,8 @@ fn cure(error: &anyhow::Error) -> String {
     }
 }
 
-/// Returns true if printing failed because of a closed pipe. Files and networks fail with an error of
-/// the library.
+/// Returns true if printing failed because of a closed pipe. Files and networks fail with an error
+/// of the library.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }

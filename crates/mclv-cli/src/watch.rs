@@ -16,8 +16,8 @@ const SAME_WISH: Duration = Duration::from_secs(2);
 
 /// A progress bar with rate and remaining time; silent if standard error is not a terminal.
 ///
-/// The first Ctrl-C (or SIGTERM) asks the work to stop. Another one, at least two seconds later, ends
-/// the process. If no work is watched, the first one ends the process.
+/// The first Ctrl-C (or SIGTERM) asks the work to stop. Another one, at least two seconds later,
+/// ends the process. If no work is watched, the first one ends the process.
 pub(crate) struct Watch {
     bar: ProgressBar,
     /// True for the one process that prints.
@@ -25,7 +25,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Watches work that is measured in `unit` (`states`, `B`). If `unit` is empty, no rate is shown.
+    /// Watches work that is measured in `unit` (`states`, `B`). If `unit` is empty, no rate is
+    /// shown.
     pub(crate) fn new(what: &str, unit: &str) -> Self {
         listen_for_ctrl_c();
         N_WATCHES.fetch_add(1, Ordering::Relaxed);

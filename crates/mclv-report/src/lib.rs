@@ -1,4 +1,5 @@
-//! Shows results of `mclv` as figures for papers, self-contained HTML pages, and TensorBoard events.
+//! Shows results of `mclv` as figures for papers, self-contained HTML pages, and TensorBoard
+//! events.
 //!
 //! This crate only lays out values that it is given. It computes no results.
 #![forbid(unsafe_code)]

@@ -1,8 +1,8 @@
 //! Writes event files for TensorBoard: scalars, histograms, images.
 //!
-//! A file is a sequence of TFRecords (length, checksum, bytes, checksum), each with a protocol buffer
-//! `Event`. We write the few fields that we need by hand. Their numbers come from `event.proto` and
-//! `summary.proto` of TensorFlow.
+//! A file is a sequence of TFRecords (length, checksum, bytes, checksum), each with a protocol
+//! buffer `Event`. We write the few fields that we need by hand. Their numbers come from
+//! `event.proto` and `summary.proto` of TensorFlow.
 
 use mclv::{Error, Result};
 use std::fs::File;
@@ -89,8 +89,8 @@ impl EventWriter {
         self.record(&event.0)
     }
 
-    /// Writes a TFRecord in one call. A reader sees all of it or, at worst, a part that is shorter than
-    /// the recorded length.
+    /// Writes a TFRecord in one call. A reader sees all of it or, at worst, a part that is shorter
+    /// than the recorded length.
     fn record(&mut self, bytes: &[u8]) -> Result<()> {
         let length = (bytes.len() as u64).to_le_bytes();
         let mut record = length.to_vec();

@@ -1,4 +1,5 @@
-//! Shows tours: the tail of their lengths, where they end, and pictures of the shortest and longest.
+//! Shows tours: the tail of their lengths, where they end, and pictures of the shortest and
+//! longest.
 
 use crate::figure::{Axis, Figure, PictureGrid, Point, Series};
 use crate::page::{Block, Cell, Column, Level, Table, Verdict};
@@ -75,8 +76,8 @@ pub fn tail_figure<'a>(tails: impl IntoIterator<Item = &'a Tail>) -> Figure {
 /// A smaller share of returned tours gives a warning.
 const FEW: f64 = 0.5;
 
-/// The verdicts on tours: whether their chain mixes, how many return to their own start, and how many
-/// return at all.
+/// The verdicts on tours: whether their chain mixes, how many return to their own start, and how
+/// many return at all.
 fn verdicts(toured: &Toured) -> Vec<Verdict> {
     let Toured { conclusion, n_complete, n_tours, .. } = toured;
     let name = &toured.tail.name;
@@ -146,8 +147,8 @@ fn lines(toured: &Toured) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Two grids, of the shortest and of the longest tours: their starts, and the visible layer after the
-/// first step.
+/// Two grids, of the shortest and of the longest tours: their starts, and the visible layer after
+/// the first step.
 pub fn picture_grids(extremes: &Extremes, shape: Shape) -> Vec<PictureGrid> {
     let grid = |title: &str, steps: &[FirstStep]| {
         let (pictures, captions) = lines_of(steps);

@@ -71,7 +71,8 @@ fn pixels_have_the_colours_of_the_series_and_letters_are_drawn() {
 
 #[test]
 fn a_line_goes_where_its_points_are() {
-    // From corner to corner of a known range: the path begins lower left and ends upper right of its frame.
+    // From corner to corner of a known range: the path begins lower left and ends upper right of
+    // its frame.
     let figure = Figure::new("")
         .x(Axis::log("").from_to(1.0, 100.0))
         .y(Axis::linear("").from_to(0.0, 1.0))

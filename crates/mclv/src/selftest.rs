@@ -29,7 +29,8 @@ pub struct Check {
     /// What was measured.
     pub detail: String,
     /// The probability that the check fails on a correct machine for a random seed; 0 for a check
-    /// without random numbers. The seeds are fixed, so on a correct machine the check always passes.
+    /// without random numbers. The seeds are fixed, so on a correct machine the check always
+    /// passes.
     pub false_alarm: f64,
     /// Duration in seconds.
     pub seconds: f64,

@@ -184,7 +184,7 @@ def _vector(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def load(path: str | os.PathLike[str]) -> RBM:
-    """Read a model file of the command line or of this package, or an ``.npz`` of scikit-learn's arrays.
+    """Read a model file, or an ``.npz`` file with scikit-learn's arrays.
 
     Examples
     --------

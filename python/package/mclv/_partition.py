@@ -57,7 +57,8 @@ class Likelihood:
     """The average log-likelihood of rows, in nats per row. ``float(likelihood)`` is its mean."""
 
     mean: float
-    #: Standard error over rows: how much the mean varies between samples of rows. ``None`` for one row.
+    #: Standard error over rows: how much the mean varies between samples of rows. ``None`` for a
+    #: single row.
     std_err_rows: float | None
     #: Standard error of log Z, the same for all rows; 0 if exact, ``None`` if unknown.
     std_err_log_z: float | None

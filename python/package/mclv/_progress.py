@@ -70,7 +70,7 @@ class _Lines:
 
 
 def bar_for(progress: bool | str) -> Bar | None:
-    """The bar for `progress`: none, the named one, or for True tqdm's bar if installed, else lines."""
+    """The bar for `progress`. True means tqdm's bar if tqdm is installed, else plain lines."""
     if progress is False:
         return None
     if progress is True:

@@ -64,7 +64,7 @@ def warn_outside(rows: Rows, name: str = "X", stacklevel: int = 4) -> None:
 
 
 def threads(n_jobs: int | None) -> int | None:
-    """The number of threads for `n_jobs`, as scikit-learn defines it. None: the environment decides."""
+    """The number of threads for scikit-learn's `n_jobs`. None: the environment decides."""
     if n_jobs is None:
         return None
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:

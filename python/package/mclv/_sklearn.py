@@ -252,7 +252,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # Using the model
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """The probabilities of the hidden units given each row, in double precision if `X` has it."""
+        """The probabilities of hidden units given each row, in double precision if `X` has it."""
         X = self._checked(X)
         model, jobs = as_model(self)._model, threads(self.n_jobs)
         out = model.mean_hidden(self._rows(X), jobs)

@@ -117,7 +117,7 @@ class Tours:
     ccdf_p: npt.NDArray[np.float64]
     ccdf_low: npt.NDArray[np.float64]
     ccdf_high: npt.NDArray[np.float64]
-    #: The length at which tours were cut: the tail function is unknown beyond it. None if no tour was cut.
+    #: The length up to which the tail function is known; None if no tour was cut.
     known_up_to: int | None
     #: ``value``, ``std_err`` and ``guarantee`` of the mean length, which estimates ``Z / Z_S``.
     mean_length: dict[str, Any]

@@ -29,7 +29,8 @@ class TrainResult:
     #: The last model: at the end, at the interruption, or of the epoch before divergence.
     model: RBM
     #: The best model by the likelihood of validation rows (or of training rows if there are none).
-    #: None without evaluations. It is `model` unless another is better by more than the error of both.
+    #: None without evaluations. It is `model` unless another is better by more than the error of
+    #: both.
     best_model: RBM | None
     #: The epoch of `best_model`; 0 is the initial model.
     best_epoch: int | None

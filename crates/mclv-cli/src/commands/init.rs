@@ -21,8 +21,8 @@ pub(crate) struct InitArgs {
     /// Number of hidden units
     #[arg(long, alias = "hidden", default_value_t = 32, value_name = "N")]
     pub(crate) n_hidden: usize,
-    /// Initial parameters: `data` computes biases and weight scale from the data, `paper` copies the
-    /// paper's code
+    /// Initial parameters: `data` computes biases and weight scale from the data, `paper` copies
+    /// the paper's code
     #[arg(long, default_value_t = Init::Data, value_name = "HOW")]
     pub(crate) init: Init,
     /// Part of the data to use: all, train, validation or test

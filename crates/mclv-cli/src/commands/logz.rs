@@ -40,8 +40,8 @@ pub(crate) struct LogzArgs {
     /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// One or more of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows it,
-    /// else mclv if there are data and tours return, else ais]
+    /// One or more of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows
+    /// it, else mclv if there are data and tours return, else ais]
     #[arg(long, value_delimiter = ',', value_name = "METHODS")]
     pub(crate) method: Vec<Method>,
     /// Data set or file [default: the data recorded in the model file, if any]

@@ -30,8 +30,8 @@ fn check_overwrite(path: &Path, force: bool) -> anyhow::Result<()> {
     }
 }
 
-/// Checks a file to be written and returns its extension in lower case. The extension must be one of
-/// `known` (listed in messages as `names`), and an existing file needs `force`.
+/// Checks a file to be written and returns its extension in lower case. The extension must be one
+/// of `known` (listed in messages as `names`), and an existing file needs `force`.
 fn check_output(path: &Path, force: bool, known: &[&str], names: &'static str) -> anyhow::Result<String> {
     if path.is_dir() {
         return Err(mclv::Error::IsAFolder { path: path.into() }.into());

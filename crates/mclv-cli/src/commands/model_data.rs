@@ -8,8 +8,8 @@ use mclv::data::{self, DataSpec, Dataset, Split};
 use mclv::{ModelFile, picture};
 use std::path::Path;
 
-/// Loads the given data, or else the data that the model was trained on, prepared as they were then.
-/// The data must fit the model.
+/// Loads the given data, or else the data that the model was trained on, prepared as they were
+/// then. The data must fit the model.
 pub(crate) fn load(
     model: (&Path, &ModelFile),
     source: Option<&str>,
@@ -42,7 +42,10 @@ pub(crate) fn load_parts(
     let what = |split: Split| match source {
         Some(data) => format!("{split} rows of {data}"),
         None => {
-            format!("{split} rows of {}, the data recorded in the model file (--data chooses others)", spec.source)
+            format!(
+                "{split} rows of {}, the data recorded in the model file (--data chooses others)",
+                spec.source
+            )
         }
     };
     let watch = Watch::new("fetching", "B");
@@ -53,7 +56,10 @@ pub(crate) fn load_parts(
             && then.split == split
             && then.sha256 != set.provenance.sha256
         {
-            tracing::warn!("{} is not the data that this model was made from: its SHA-256 has changed", spec.source);
+            tracing::warn!(
+                "{} is not the data that this model was made from: its SHA-256 has changed",
+                spec.source
+            );
         }
         anyhow::ensure!(
             set.n_columns() == model.rbm.n_visible(),

@@ -50,7 +50,8 @@ pub(crate) struct ReproduceArgs {
     /// Run nothing; build figures and --page files again from the results in this folder
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) render: Option<PathBuf>,
-    /// With --render: Markdown page to update, with marks such as `<!-- table2 -->` … `<!-- end table2 -->`
+    /// With --render: Markdown page to update, with marks such as `<!-- table2 -->` … `<!-- end
+    /// table2 -->`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "render")]
     pub(crate) page: Vec<PathBuf>,
     /// With --render: write nothing, and fail if a file is out of date

@@ -23,7 +23,7 @@ use std::time::Instant;
 #[command(after_help = "Examples:
   mclv sample model.safetensors                          shows 12 samples in the terminal
   mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
-  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, one row per sample
+  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row per sample
   mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
   mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
 
@@ -36,7 +36,8 @@ pub(crate) struct SampleArgs {
     /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// Number of samples, each from its own chain [default: 64; 12 in the terminal; one per given row]
+    /// Number of samples, each from its own chain [default: 64; 12 in the terminal; one per given
+    /// row]
     #[arg(short, long, value_name = "N")]
     pub(crate) n_samples: Option<usize>,
     /// Gibbs steps of each chain before its sample is taken
@@ -189,11 +190,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
             ),
             (
                 "chains",
-                format!(
-                    "one per sample, {} steps from {from}, {}",
-                    settings.burn_in,
-                    human_seconds(seconds)
-                ),
+                format!("one per sample, {} steps from {from}, {}", settings.burn_in, human_seconds(seconds)),
             ),
             ("mixing", mixing(&samples)),
         ];

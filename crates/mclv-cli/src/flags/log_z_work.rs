@@ -17,7 +17,8 @@ pub(crate) struct WorkArgs {
     /// mclv: number of tours, instead of a wanted standard error
     #[arg(long, alias = "tours", value_name = "N")]
     pub(crate) n_tours: Option<usize>,
-    /// mclv: hidden states per row in the stopping set [default: chosen by pilot tours; 1 with --n-tours]
+    /// mclv: hidden states per row in the stopping set [default: chosen by pilot tours; 1 with
+    /// --n-tours]
     #[arg(long, value_name = "M")]
     pub(crate) samples_per_row: Option<usize>,
     /// mclv: read the stopping set from this file, instead of drawing it from data
@@ -44,15 +45,16 @@ pub(crate) struct WorkArgs {
     /// bar: steps per ladder, after a burn-in of a quarter of this number
     #[arg(long, value_name = "N", default_value_t = 2_000)]
     pub(crate) ladder_steps: usize,
-    /// reverse-ais: start at exact samples of the model [default: if drawing them takes only seconds]
+    /// reverse-ais: start at exact samples of the model [default: if drawing them takes only
+    /// seconds]
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]
     pub(crate) exact_samples: Option<bool>,
 }
 
 #[derive(Args)]
 pub(crate) struct TimeLimit {
-    /// exact: longest time that enumeration may take: 90s, 30min, 2h, 3d or none [default: 45s, which
-    /// is enough for 30 hidden units on MNIST; 1h with --method exact]
+    /// exact: longest time that enumeration may take: 90s, 30min, 2h, 3d or none [default: 45s,
+    /// which is enough for 30 hidden units on MNIST; 1h with --method exact]
     #[arg(long, value_parser = parse_duration, value_name = "TIME")]
     pub(crate) time_limit: Option<f64>,
 }

@@ -73,9 +73,9 @@ impl Data {
         }
     }
 
-    /// Returns true if the likelihoods of both can be compared. The seed of splits and binarisations
-    /// may differ, because both are then draws from the same distribution. Unknown data cannot be
-    /// compared with any other data.
+    /// Returns true if the likelihoods of both can be compared. The seed of splits and
+    /// binarisations may differ, because both are then draws from the same distribution. Unknown
+    /// data cannot be compared with any other data.
     fn is_like(&self, other: &Self) -> bool {
         let key =
             |d: &DataProvenance| (d.sha256.clone(), d.preprocessing.clone(), d.split, d.n_rows, d.n_columns);
@@ -129,7 +129,8 @@ fn mean_curve(runs: &[RunRecord], group: &[usize]) -> Vec<(usize, Summary)> {
     runs[group[0]].metrics.iter().filter_map(|m| Some((m.epoch, at(m.epoch)?))).collect()
 }
 
-/// Results over seeds, of all runs with settings and an evaluation. Empty if no run repeats another.
+/// Results over seeds, of all runs with settings and an evaluation. Empty if no run repeats
+/// another.
 fn means(runs: &[RunRecord]) -> Vec<Means> {
     let is_known = |&k: &usize| runs[k].input.is_some() && runs[k].last_evaluated().is_some();
     let groups = groups(runs, (0..runs.len()).filter(is_known));

@@ -20,7 +20,8 @@ const PAGE_ROWS: usize = 8;
 /// Tours of each kind that a page shows.
 const PAGE_TOURS: usize = 8;
 
-/// The tours of a report: rows for the stopping set, number of tours, and steps of all tours together.
+/// The tours of a report: rows for the stopping set, number of tours, and steps of all tours
+/// together.
 const SET_ROWS: usize = 20_000;
 const N_TOURS: usize = 5_000;
 const MAX_STEPS: u64 = 2_000_000;
@@ -103,8 +104,12 @@ impl<'a> Model<'a> {
             Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
             Some(Err(e)) => (None, Some(e.to_string())),
             Some(Ok(data)) if data.n_columns() != rbm.n_visible() => {
-                let problem =
-                    format!("{} has {} columns, but the model has {}", data.name, data.n_columns(), rbm.n_visible());
+                let problem = format!(
+                    "{} has {} columns, but the model has {}",
+                    data.name,
+                    data.n_columns(),
+                    rbm.n_visible()
+                );
                 (None, Some(problem))
             }
             Some(Ok(data)) => (Some(data), None),
@@ -162,8 +167,8 @@ impl<'a> Model<'a> {
         all
     }
 
-    /// The epoch of the last checkpoint and `E[v|h]` of at most `most` of its chains; `None` without
-    /// chains.
+    /// The epoch of the last checkpoint and `E[v|h]` of at most `most` of its chains; `None`
+    /// without chains.
     ///
     /// # Errors
     /// If the chains do not fit the model.

@@ -52,7 +52,11 @@ fn a_truncated_gzip_file_is_refused() {
 #[test]
 fn a_truncated_file_is_refused() {
     let idx = [0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 255, 255, 255];
-    refused_as_data("cut-idx3-ubyte", idx, &["cut short", "announces 8 bytes", "it has 3", "get a complete copy"]);
+    refused_as_data(
+        "cut-idx3-ubyte",
+        idx,
+        &["cut short", "announces 8 bytes", "it has 3", "get a complete copy"],
+    );
     let whole = npy(&[2, 2], &[0.0, 1.0, 1.0, 0.0]);
     refused_as_data("cut.npy", &whole[..whole.len() - 5], &["cut short", "get it again"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
@@ -202,7 +206,11 @@ fn a_model_of_a_newer_version_is_refused() {
     let at = bytes.windows(version.len()).position(|w| w == version).unwrap() + version.len();
     bytes[at] = b'9';
     let sandbox = sandbox.with_file("m.safetensors", bytes);
-    refused_as_model(&sandbox, "m.safetensors", &["has format version 9", "reads versions up to 1", "upgrade mclv"]);
+    refused_as_model(
+        &sandbox,
+        "m.safetensors",
+        &["has format version 9", "reads versions up to 1", "upgrade mclv"],
+    );
 }
 
 #[test]
@@ -223,8 +231,7 @@ fn a_model_is_overwritten_only_by_force() {
     let words = ["already exists", "--force"];
     sandbox.refuses(&["init", "digits", "-o", "m.safetensors"], &words);
     sandbox.refuses(&["convert", "other.safetensors", "m.safetensors"], &words);
-    sandbox
-        .refuses(&["convert", "other.safetensors", "m.npy"], &["m.weights.npy already exists", "--force"]);
+    sandbox.refuses(&["convert", "other.safetensors", "m.npy"], &["m.weights.npy already exists", "--force"]);
     sandbox.succeeds(&["convert", "other.safetensors", "m.safetensors", "--force"]);
     assert_eq!(sandbox.json(&["inspect", "m.safetensors"])["n_hidden"], 4);
     sandbox.succeeds(&["convert", "other.safetensors", "m.npy", "-f"]);

@@ -357,7 +357,8 @@ fn the_examples_in_the_help_are_right() {
     ] {
         let help = sandbox.succeeds(&[command, &["--help"]].concat());
         for line in help.lines().filter_map(|line| line.strip_prefix("  mclv ")) {
-            // What follows two spaces is a remark. Asking for help comes last, so that nothing is done.
+            // What follows two spaces is a remark. Asking for help comes last, so that nothing is
+            // done.
             let args: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();
             let outcome = sandbox.run(&[&args[..], &["--help"]].concat());
             assert_eq!(outcome.code, Some(0), "mclv {line}: {}", outcome.stderr);

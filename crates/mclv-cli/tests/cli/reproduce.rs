@@ -1,4 +1,5 @@
-//! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from results.
+//! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from
+//! results.
 
 use crate::support::Sandbox;
 use serde_json::Value;
@@ -30,7 +31,7 @@ fn experiments_are_listed() {
     for name in ["table1", "table2", "ccdf-hidden", "tour-images", "complexity", "beyond"] {
         assert!(list.contains(name), "{list}");
     }
-    sandbox.refuses(&["reproduce", "table3"], &["no experiment is called \"table3\"; there are table2"]);
+    sandbox.refuses(&["reproduce", "table3"], &["no experiment is called \"table3\"; choose one of table2"]);
 }
 
 #[test]

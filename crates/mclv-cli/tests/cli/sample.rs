@@ -23,7 +23,8 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     npyz::NpyFile::new(bytes).unwrap().into_vec().unwrap()
 }
 
-/// A model of `n` units, hand-made, of which nothing else is known: `bias` for each visible unit, no weights.
+/// A model of `n` units, hand-made, of which nothing else is known: `bias` for each visible unit,
+/// no weights.
 fn bare_model(sandbox: Sandbox, bias: &[f32]) -> Sandbox {
     let n = bias.len() as u64;
     sandbox
@@ -88,7 +89,8 @@ fn a_summary_says_what_was_done() {
     assert!(rows.len() == 2 && rows.iter().all(|row| row.as_str().is_some_and(|row| row.len() == 64)));
 }
 
-/// Two modes, all on and all off, which no chain of this length leaves; and units that know nothing of each other.
+/// Two modes, all on and all off, which no chain of this length leaves; and units that know nothing
+/// of each other.
 #[test]
 fn chains_that_do_not_mix_are_warned_of() {
     let sandbox = bare_model(Sandbox::new(), &[0.5; 4])

@@ -11,7 +11,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// A model of 4,096 hidden states, of which the stopping sets hold a part: tours are of several steps.
+/// A model of 4,096 hidden states, of which the stopping sets hold a part: tours are of several
+/// steps.
 fn digits() -> Sandbox {
     Sandbox::new().with_model("m.safetensors", 12)
 }

@@ -151,8 +151,8 @@ pub(super) fn figure(figure: &Figure, theme: Theme, reader: Reader) -> String {
         svg.words((at.0 + 26.0, at.1 + LETTER * 0.8), "start", Style::plain(&ink), &series.name);
     }
 
-    // A nested SVG cuts curves at the frame. Unlike a clip path, it needs no id that must be unique on
-    // a page.
+    // A nested SVG cuts curves at the frame. Unlike a clip path, it needs no id that must be unique
+    // on a page.
     svg.add(format_args!(
         r#"<svg x="{}" y="{}" width="{}" height="{}">"#,
         number(frame.left),
@@ -391,7 +391,8 @@ impl Places<'_> {
         }
         for (k, &(x, low, _)) in places.iter().enumerate().rev() {
             let _ = match mark {
-                // Backwards, the vertical part of a step comes first, because a value holds to its right.
+                // Backwards, the vertical part of a step comes first, because a value holds to its
+                // right.
                 Mark::Step if k + 1 < places.len() => write!(path, "V{}H{}", number(low), number(x)),
                 _ => write!(path, "L{} {}", number(x), number(low)),
             };

@@ -1,5 +1,5 @@
-//! Static figures as SVG and PNG: lines with bands, steps, points with error bars, bars, and grids of
-//! pictures.
+//! Static figures as SVG and PNG: lines with bands, steps, points with error bars, bars, and grids
+//! of pictures.
 //!
 //! ```
 //! use mclv_report::figure::{Axis, Drawing, Figure, Point, Series, Theme};

@@ -9,8 +9,8 @@ use super::raster::data_url;
 pub enum Shades {
     /// From 0 (black) to 1 (white).
     Grey,
-    /// For weights: negative is blue, zero white, positive orange. The largest absolute value of the
-    /// grid has full colour.
+    /// For weights: negative is blue, zero white, positive orange. The largest absolute value of
+    /// the grid has full colour.
     Signed,
 }
 
@@ -30,8 +30,8 @@ pub struct PictureGrid {
 const SIDE: usize = 56;
 
 impl PictureGrid {
-    /// Pictures of `(height, width)` values, `n_columns` per line. Pictures of another size are left
-    /// out.
+    /// Pictures of `(height, width)` values, `n_columns` per line. Pictures of another size are
+    /// left out.
     pub fn new(
         title: impl Into<String>,
         pictures: Vec<Vec<f32>>,

@@ -70,8 +70,8 @@ pub fn likelihood(run: &RunRecord, x: Against) -> Figure {
     if validation.is_empty() { figure } else { figure.with(Series::line("validation", validation)) }
 }
 
-/// Log-likelihoods of several runs. There is one figure for each kind of data, because likelihoods of
-/// different data must not be compared. Runs that differ only in the seed have the same colour.
+/// Log-likelihoods of several runs. There is one figure for each kind of data, because likelihoods
+/// of different data must not be compared. Runs that differ only in the seed have the same colour.
 pub fn likelihoods(comparison: &Comparison, x: Against) -> Vec<Figure> {
     let Comparison { runs, groups, kinds, .. } = comparison;
     let figure = |kind: &DataKind| {
@@ -95,8 +95,8 @@ fn title(what: &str, comparison: &Comparison, kind: &DataKind) -> String {
     if comparison.kinds.len() > 1 { format!("{what}: {}", kind.name) } else { what.into() }
 }
 
-/// Mean log-likelihood of repeated runs by epoch. Bands are one standard deviation over seeds. Empty
-/// if no run is repeated.
+/// Mean log-likelihood of repeated runs by epoch. Bands are one standard deviation over seeds.
+/// Empty if no run is repeated.
 pub(super) fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figure {
     let mut figure =
         likelihood_figure(&title("Log-likelihood, mean over seeds", comparison, kind), Against::Epochs);
@@ -115,7 +115,8 @@ pub(super) fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figur
 
 type Value = fn(&Metrics) -> Option<f64>;
 
-/// Charts of the other values recorded in training, each with a note. The page leaves out empty ones.
+/// Charts of the other values recorded in training, each with a note. The page leaves out empty
+/// ones.
 pub fn watched(run: &RunRecord) -> Vec<(Figure, &'static str)> {
     let chart = |title: &str, label: &str, curves: Vec<(&str, Value)>| {
         let mut figure = small(title, Axis::linear(label));

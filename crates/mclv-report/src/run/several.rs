@@ -189,9 +189,7 @@ fn over_seeds(comparison: &Comparison) -> Vec<Block> {
     ];
     let rows = comparison.means.iter().map(row).collect();
     vec![
-        Block::Note(
-            "Mean ± standard deviation over runs that differ only in the seed.".into(),
-        ),
+        Block::Note("Mean ± standard deviation over runs that differ only in the seed.".into()),
         Block::Table(Table { header, rows, sortable: true, runs: Vec::new() }),
     ]
 }

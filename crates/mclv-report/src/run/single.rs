@@ -92,8 +92,7 @@ pub fn single_run(
 fn tour_blocks(tours: &ModelTours) -> Vec<Block> {
     let mut blocks = tours::blocks(std::slice::from_ref(&tours.toured));
     if let Some((extremes, shape)) = &tours.extremes {
-        let note =
-            "Above: E[v|h] of the state in which the tour starts. Below: the visible layer after the first step.";
+        let note = "Above: E[v|h] of the state in which the tour starts. Below: the visible layer after the first step.";
         let grids = tours::picture_grids(extremes, *shape);
         blocks.extend(grids.into_iter().map(|grid| Block::pictures(grid, note)));
     }
@@ -216,7 +215,8 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
             (n_idle, "are idle: their probabilities hardly differ between rows"),
         ] {
             if n > 0 {
-                let text = format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would be enough.");
+                let text =
+                    format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would be enough.");
                 // One unit of many is a note, not a warning.
                 let level = if n > 1 || n_hidden <= 10 { Level::Warning } else { Level::Note };
                 verdicts.push(Verdict::new(level, text));
@@ -259,8 +259,9 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
         let (path, file) = (run.folder.path().display(), run.folder.config());
         let file = file.file_name().unwrap_or_default().to_string_lossy();
         let command = format!("mclv train --config {path}/{file} --output {path}-again");
-        blocks
-            .push(Block::Note("This command repeats the run bit for bit, on any machine with any number of threads:".into()));
+        blocks.push(Block::Note(
+            "This command repeats the run bit for bit, on any machine with any number of threads:".into(),
+        ));
         blocks.push(Block::Code(command));
         blocks.push(Block::Details(file.into(), vec![Block::Code(config.clone())]));
     }

@@ -56,11 +56,12 @@ impl Agreement {
     ///
     /// Two estimates that have intervals (or are exact) agree if their difference is within their
     /// errors. A bound without an interval can only contradict: a lower bound if it is too high, an
-    /// upper bound if it is too low. All other pairs are left out, because their errors are unknown.
+    /// upper bound if it is too low. All other pairs are left out, because their errors are
+    /// unknown.
     ///
     /// # Guarantee
-    /// If all intervals hold, one verdict in a thousand is "disagree", whatever the number of pairs.
-    /// Estimates that agree can all be wrong, for example if no method has found a mode.
+    /// If all intervals hold, one verdict in a thousand is "disagree", whatever the number of
+    /// pairs. Estimates that agree can all be wrong, for example if no method has found a mode.
     ///
     /// ```
     /// use mclv::{Rbm, partition::{self, Agreement, AisSettings}, progress::Silent};
@@ -117,8 +118,8 @@ fn error(z: &LogZ, above: bool) -> f64 {
     }
 }
 
-/// The difference of two estimates in standard errors; 0 if a bound allows the difference; `None` if
-/// the two cannot be compared.
+/// The difference of two estimates in standard errors; 0 if a bound allows the difference; `None`
+/// if the two cannot be compared.
 fn sigma(a: &LogZ, b: &LogZ) -> Option<f64> {
     let bounds = |z: &LogZ| {
         let is = |side| !has_interval(z) && z.guarantee == side && z.std_err.is_some();
@@ -215,7 +216,8 @@ mod tests {
     use super::*;
     use crate::partition::Method;
 
-    /// An estimate with an interval of ± 1.96 standard errors, unless it is exact or has no error bar.
+    /// An estimate with an interval of ± 1.96 standard errors, unless it is exact or has no error
+    /// bar.
     fn made_up(method: Method, value: f64, std_err: Option<f64>, guarantee: Guarantee) -> LogZ {
         let is_exact = guarantee == Guarantee::Exact;
         let interval = std_err.filter(|_| !is_exact).map(|se| (value - 1.96 * se, value + 1.96 * se));

@@ -16,8 +16,8 @@ pub enum Guarantee {
     Exact,
     /// `E[Ẑ] = Z`. The logarithm is too small on average, and more so if its error bar is larger.
     UnbiasedZ,
-    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`. On average, a likelihood computed with it looks better
-    /// than it is.
+    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`. On average, a likelihood computed with it looks
+    /// better than it is.
     LowerBound,
     /// `E[log Ẑ] ≥ log Z`. On average, a likelihood computed with it looks worse than it is.
     UpperBound,
@@ -110,7 +110,8 @@ impl LogZ {
         self.guarantee == Guarantee::Exact
     }
 
-    /// The 95 % interval or, without one, `value` ± 1.96 standard errors. `None` if both are unknown.
+    /// The 95 % interval or, without one, `value` ± 1.96 standard errors. `None` if both are
+    /// unknown.
     pub fn limits(&self) -> Option<(f64, f64)> {
         let around = |se: f64| (self.value - 1.96 * se, self.value + 1.96 * se);
         self.interval.or(self.std_err.map(around))
@@ -124,8 +125,8 @@ impl LogZ {
     }
 
     /// Formats `number` (this value, or a log-likelihood computed with it) with the standard error
-    /// of this value: `-1.50` if exact, `-1.50 ± 0.02` if the standard error is known, and `≈ -1.50`
-    /// if it is unknown.
+    /// of this value: `-1.50` if exact, `-1.50 ± 0.02` if the standard error is known, and `≈
+    /// -1.50` if it is unknown.
     pub fn with_error(&self, number: f64, digits: usize) -> String {
         match self.std_err {
             _ if self.is_exact() => format!("{number:.digits$}"),

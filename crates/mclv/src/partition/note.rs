@@ -10,7 +10,8 @@ use std::fmt;
 ///
 /// The text (`Display`) is a sentence, with advice where there is some. It names settings in
 /// backquotes, in the spelling of files (`max-steps`). In files a note is an object with its kind
-/// under the key `note`. Notes of earlier versions are plain strings and are read as [`Note::Text`].
+/// under the key `note`. Notes of earlier versions are plain strings and are read as
+/// [`Note::Text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 #[non_exhaustive]

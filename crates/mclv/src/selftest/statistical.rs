@@ -2,8 +2,9 @@
 //!
 //! Every comparison is a `z`: the difference from the enumerated value in units of its standard
 //! error. A check fails if one of its `|z|` is 5.5 or more. On a correct machine this happens to a
-//! normal `z` with probability 3.8e-8. If the standard error comes from 200 replicates, it happens to
-//! a `t` with probability 1.2e-7. The false-alarm rate of a check is the sum over its comparisons.
+//! normal `z` with probability 3.8e-8. If the standard error comes from 200 replicates, it happens
+//! to a `t` with probability 1.2e-7. The false-alarm rate of a check is the sum over its
+//! comparisons.
 
 use super::Finding;
 use crate::bits::BitRows;
@@ -147,7 +148,8 @@ pub(super) fn ais(subject: &Rbm) -> Finding {
     below_limit([(found.value - exact) / std_err])
 }
 
-/// The exact gradient of `subject` has the expectations of [`model`], summed naively over all joint states.
+/// The exact gradient of `subject` has the expectations of [`model`], summed naively over all joint
+/// states.
 pub(super) fn exact_gradient(subject: &Rbm) -> Finding {
     let rows = rows_of_data();
     let found = negative(&EstimatorSettings::Exact, subject, &rows, 1)?.concat();
@@ -155,8 +157,8 @@ pub(super) fn exact_gradient(subject: &Rbm) -> Finding {
     super::within(largest(differences), 1e-6)
 }
 
-/// The gradient estimators agree with enumeration in their limits: CD with many steps, PCD after many
-/// steps, and complete tours.
+/// The gradient estimators agree with enumeration in their limits: CD with many steps, PCD after
+/// many steps, and complete tours.
 pub(super) fn estimators(subject: &Rbm) -> Finding {
     const N: usize = 200;
     let visible = VisibleChain::Sampled;

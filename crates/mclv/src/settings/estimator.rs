@@ -40,7 +40,8 @@ pub enum Starts {
     Fresh,
     /// Draw from an older table and weight the tours (not with [`Unfinished::Carry`]).
     Weighted,
-    /// Propose from an older table, accept by the Metropolis ratio (only with [`Unfinished::Carry`]).
+    /// Propose from an older table, accept by the Metropolis ratio (only with
+    /// [`Unfinished::Carry`]).
     Metropolis,
 }
 
@@ -129,9 +130,9 @@ pub struct LvsSettings {
     pub target_completion: Option<f64>,
     /// Memory limit of an adaptive set: the largest number of states drawn for it.
     pub max_states: usize,
-    /// Time limit of an adaptive set: states drawn and evaluated for it per Gibbs step of the tours.
-    /// Drawing or evaluating a state is about half the work of a Gibbs step on any machine. `None`:
-    /// no limit.
+    /// Time limit of an adaptive set: states drawn and evaluated for it per Gibbs step of the
+    /// tours. Drawing or evaluating a state is about half the work of a Gibbs step on any machine.
+    /// `None`: no limit.
     pub max_set_cost: Option<f64>,
 }
 

@@ -3,8 +3,8 @@
 //!
 //! [`Settings`] holds the user's choices. [`Settings::check`] fills in defaults, rejects settings
 //! that contradict each other, and returns [`CheckedSettings`] for training. To add a setting, add
-//! a field in `overrides.rs` and its default and rule in `rules.rs`. The command line, files, Python
-//! and the table in `docs/settings.md` follow.
+//! a field in `overrides.rs` and its default and rule in `rules.rs`. The command line, files,
+//! Python and the table in `docs/settings.md` follow.
 
 mod estimator;
 mod legacy;

@@ -1,8 +1,8 @@
 //! The one definition of every training setting.
 //!
-//! A setting is a field of [`Settings`]. The field's name is its name in Rust, Python (`n_hidden`), files
-//! (`n-hidden`) and flags (`--n-hidden`). Its doc comment is its help text. Its default and its rules are in
-//! `rules.rs`.
+//! A setting is a field of [`Settings`]. The field's name is its name in Rust, Python (`n_hidden`),
+//! files (`n-hidden`) and flags (`--n-hidden`). Its doc comment is its help text. Its default and
+//! its rules are in `rules.rs`.
 
 use super::{
     Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Starts, Statistics, TourLength, Unfinished,
@@ -18,8 +18,8 @@ pub enum Preset {
     /// The best settings we know.
     #[default]
     Default,
-    /// The protocol of the paper's code: a mean-field chain, no centring, a plateau schedule, and 15
-    /// epochs of CD-1 before tours.
+    /// The protocol of the paper's code: a mean-field chain, no centring, a plateau schedule, and
+    /// 15 epochs of CD-1 before tours.
     Paper,
 }
 
@@ -86,24 +86,24 @@ settings! {
         /// Number of hidden units. Default: 25.
         #[arg(alias = "hidden", value_name = "N")]
         n_hidden: usize,
-        /// Initial parameters: `data` computes biases and weight scale from the data, `paper` copies
-        /// the paper's code. Default: data (paper: paper).
+        /// Initial parameters: `data` computes biases and weight scale from the data, `paper`
+        /// copies the paper's code. Default: data (paper: paper).
         #[arg(value_name = "HOW")]
         init: Init,
     }
 
     "Gradient" {
         /// Gradient estimator: `cd` (contrastive divergence), `pcd` (persistent contrastive
-        /// divergence), `lvs` (Las Vegas tours) or `exact` (enumeration, small models only). Default:
-        /// lvs up to 64 hidden units, else pcd (paper: lvs).
+        /// divergence), `lvs` (Las Vegas tours) or `exact` (enumeration, small models only).
+        /// Default: lvs up to 64 hidden units, else pcd (paper: lvs).
         #[arg()]
         gradient: EstimatorName,
-        /// Gibbs steps per update. Tours also accept `dynamic`: run until all tours return. Default:
-        /// 3 for pcd and for lvs with `unfinished = carry`, else 1 (paper: 1).
+        /// Gibbs steps per update. Tours also accept `dynamic`: run until all tours return.
+        /// Default: 3 for pcd and for lvs with `unfinished = carry`, else 1 (paper: 1).
         #[arg(value_name = "K")]
         k: TourLength,
-        /// Number of persistent chains, or of tours per update; `auto`: one per row of the minibatch.
-        /// Default: auto (paper: 128).
+        /// Number of persistent chains, or of tours per update; `auto`: one per row of the
+        /// minibatch. Default: auto (paper: 128).
         #[arg(aliases = ["chains", "tours"], value_name = "N")]
         n_chains: Auto<usize>,
         /// Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` uses
@@ -111,17 +111,18 @@ settings! {
         #[arg(value_name = "HOW")]
         visible: VisibleChain,
         /// What to do with tours that have not returned: `drop` them (as in the paper), `keep` the
-        /// steps made so far, or `carry` them over to the next update. Default: carry (paper: drop).
+        /// steps made so far, or `carry` them over to the next update. Default: carry (paper:
+        /// drop).
         #[arg(value_name = "POLICY")]
         unfinished: Unfinished,
         /// How tours choose their starts: `fresh` evaluates the whole stopping set at every update,
-        /// `weighted` draws from an older table and weights the tours, `metropolis` proposes from an
-        /// older table and accepts or rejects (only with `unfinished = carry`). Default: metropolis
-        /// for carry, else weighted (paper: fresh).
+        /// `weighted` draws from an older table and weights the tours, `metropolis` proposes from
+        /// an older table and accepts or rejects (only with `unfinished = carry`). Default:
+        /// metropolis for carry, else weighted (paper: fresh).
         #[arg(value_name = "HOW")]
         starts: Starts,
-        /// What is averaged along tours: the sampled states (`sampled`), or with E[h|v] or E[v|h] in
-        /// place of one layer. Default: mean-hidden (paper: sampled).
+        /// What is averaged along tours: the sampled states (`sampled`), or with E[h|v] or E[v|h]
+        /// in place of one layer. Default: mean-hidden (paper: sampled).
         #[arg(value_name = "WHAT")]
         statistics: Statistics,
         /// Number of hidden states drawn per row for the stopping set. Default: 1.
@@ -134,8 +135,8 @@ settings! {
         /// Epochs until the stopping set is drawn again. Default: 1.
         #[arg(value_name = "EPOCHS")]
         redraw_every: usize,
-        /// Rebuild the table of starts when the effective sample size (or the acceptance rate) falls
-        /// below this share. Default: 0.2.
+        /// Rebuild the table of starts when the effective sample size (or the acceptance rate)
+        /// falls below this share. Default: 0.2.
         #[arg(value_name = "SHARE")]
         min_ess: f64,
         /// Adapt the size of the stopping set (rows and samples per row) until this share of tours
@@ -175,7 +176,8 @@ settings! {
         #[arg(alias = "lr", value_name = "RATE")]
         learning_rate: f64,
         /// How the learning rate changes: `linear` or `cosine` falls to zero, `plateau` falls every
-        /// ten epochs (as in the paper), `constant` does not fall. Default: linear (paper: plateau).
+        /// ten epochs (as in the paper), `constant` does not fall. Default: linear (paper:
+        /// plateau).
         #[arg(value_name = "HOW")]
         schedule: Schedule,
         /// Optimiser. Default: sgd.
@@ -202,21 +204,23 @@ settings! {
         /// Largest norm of a gradient; longer ones are scaled down; `off`: no limit. Default: off.
         #[arg(value_name = "NORM")]
         clip: Limit<f64>,
-        /// Centre the gradient: subtract the mean activity of each unit. Default: true (paper: false).
+        /// Centre the gradient: subtract the mean activity of each unit. Default: true (paper:
+        /// false).
         #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
         centred: bool,
-        /// Weight of one minibatch in the running mean of hidden activities that centring subtracts.
-        /// Default: 0.01.
+        /// Weight of one minibatch in the running mean of hidden activities that centring
+        /// subtracts. Default: 0.01.
         #[arg(value_name = "SHARE")]
         offset_rate: f64,
-        /// Resample the bits of grey data every epoch (with `binarize = bernoulli`). Default: false.
+        /// Resample the bits of grey data every epoch (with `binarize = bernoulli`). Default:
+        /// false.
         #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
         redraw_bits: bool,
     }
 
     "Watching" {
-        /// Epochs between two evaluations of the likelihood; `auto`: the initial model, epochs 1, 2,
-        /// 5, 10, …, and more if they fit into 10 % of the time; `never`: not even at the end.
+        /// Epochs between two evaluations of the likelihood; `auto`: the initial model, epochs 1,
+        /// 2, 5, 10, …, and more if they fit into 10 % of the time; `never`: not even at the end.
         /// Default: auto.
         #[arg(value_name = "EPOCHS")]
         eval_every: EvalEvery,

@@ -151,8 +151,12 @@ impl Settings {
         for (name, decay) in [("l1", l1), ("l2", l2)] {
             within(name, decay, decay >= 0.0 && decay.is_finite(), "must be 0 or more")?;
         }
-        let clip =
-            limit("clip", self.clip, |&norm| norm > 0.0 && norm.is_finite(), "give a positive number, or `off`")?;
+        let clip = limit(
+            "clip",
+            self.clip,
+            |&norm| norm > 0.0 && norm.is_finite(),
+            "give a positive number, or `off`",
+        )?;
         let offset_rate = self.offset_rate.unwrap_or(0.01);
         within(
             "offset-rate",
@@ -253,11 +257,9 @@ impl Settings {
         match self.k.unwrap_or(TourLength::Steps(default)) {
             TourLength::Steps(0) => refuse("k", 0, "give at least one Gibbs step"),
             TourLength::Steps(k) => Ok(k as usize),
-            TourLength::Dynamic => refuse(
-                "k",
-                "dynamic",
-                "only tours (`gradient = lvs`) return; give a number of Gibbs steps",
-            ),
+            TourLength::Dynamic => {
+                refuse("k", "dynamic", "only tours (`gradient = lvs`) return; give a number of Gibbs steps")
+            }
         }
     }
 
@@ -319,8 +321,12 @@ impl Settings {
         let min_ess = self.min_ess.unwrap_or(0.2);
         within("min-ess", min_ess, (0.0..=1.0).contains(&min_ess), "give a number from 0 to 1")?;
         let share = |&share: &f64| share > 0.0 && share < 1.0;
-        let target_completion =
-            limit("target-completion", self.target_completion, share, "give a number between 0 and 1, or `off`")?;
+        let target_completion = limit(
+            "target-completion",
+            self.target_completion,
+            share,
+            "give a number between 0 and 1, or `off`",
+        )?;
         let max_states = self.max_states.unwrap_or(1_000_000);
         at_least_one("max-states", max_states, "give at least one state")?;
         let positive = |&cost: &f64| cost > 0.0 && cost.is_finite();
@@ -374,7 +380,12 @@ impl Settings {
             Rule::Sgd => Ok(Optimizer::Sgd { momentum: share("momentum", self.momentum, 0.0)? }),
             Rule::Adam => {
                 let epsilon = self.epsilon.unwrap_or(1e-8);
-                within("epsilon", epsilon, epsilon >= 1e-30 && epsilon.is_finite(), "must be at least 1e-30")?;
+                within(
+                    "epsilon",
+                    epsilon,
+                    epsilon >= 1e-30 && epsilon.is_finite(),
+                    "must be at least 1e-30",
+                )?;
                 let beta1 = share("beta1", self.beta1, 0.9)?;
                 Ok(Optimizer::Adam { beta1, beta2: share("beta2", self.beta2, 0.999)?, epsilon })
             }
@@ -443,7 +454,8 @@ impl CheckedSettings {
             let cure = "larger than the data, and `drop-last` skips incomplete minibatches: nothing is left to train on";
             return refuse("batch-size", self.batch_size, cure);
         }
-        // A chain has 2³² random numbers in an epoch, and each of its steps uses up to three of them.
+        // A chain has 2³² random numbers in an epoch, and each of its steps uses up to three of
+        // them.
         let warm_up = self.warm_up.as_ref().map(|(_, estimator)| estimator);
         for estimator in [Some(&self.gradient), warm_up].into_iter().flatten() {
             let steps = estimator.steps_of_epoch(self.n_updates(n_rows));

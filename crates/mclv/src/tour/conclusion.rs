@@ -10,8 +10,8 @@ use serde::{Deserialize, Serialize};
 
 /// R-hat of independent chains above which the chain is called stuck.
 const STUCK_R_HAT: f64 = 1.2;
-/// If tours predict at least this number of visits to the set for a chain in equilibrium, every chain
-/// should make one.
+/// If tours predict at least this number of visits to the set for a chain in equilibrium, every
+/// chain should make one.
 const MANY_VISITS: f64 = 20.0;
 /// The model has memorised the rows if at least this share of its probability lies on their hidden
 /// states …
@@ -24,7 +24,8 @@ const SMALL_SET: f64 = 0.5;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TourVerdict {
-    /// The chain mixes, and at least 90 % of the model's probability lies on the hidden states of the rows.
+    /// The chain mixes, and at least 90 % of the model's probability lies on the hidden states of
+    /// the rows.
     Memorised,
     /// The chain mixes: independent chains agree and reach the stopping set.
     Mixing,
@@ -128,7 +129,10 @@ impl Conclusion {
     pub fn own_starts(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let exactly = self.staying_probability.map_or(String::new(), |p| {
-            format!(" (the exact probability that a state does not change is Σ π_S(h) P(h,h) = {})", percent(p))
+            format!(
+                " (the exact probability that a state does not change is Σ π_S(h) P(h,h) = {})",
+                percent(p)
+            )
         });
         format!(
             "{} of tours returned to their own start: {} after one step{exactly}, {} later. For a chain that \
@@ -229,7 +233,8 @@ mod tests {
         Rbm::new(n, n, &vec![w; n * n], &bias, &bias).unwrap()
     }
 
-    /// 20 random models with small weights, whose spectral gap is large: none is called stuck or unclear.
+    /// 20 random models with small weights, whose spectral gap is large: none is called stuck or
+    /// unclear.
     #[test]
     fn chains_that_mix_are_never_called_stuck() {
         for seed in 0..20 {
@@ -240,8 +245,8 @@ mod tests {
         }
     }
 
-    /// Two modes with a gap below 1e-6: no chain crosses in 1,000 steps. The set is in both modes, or in one of them;
-    /// all tours return, most to their own start.
+    /// Two modes with a gap below 1e-6: no chain crosses in 1,000 steps. The set is in both modes,
+    /// or in one of them; all tours return, most to their own start.
     #[test]
     fn a_chain_that_never_crosses_is_called_stuck() {
         let rbm = two_modes(8, 2.0);

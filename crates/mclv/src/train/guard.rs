@@ -1,7 +1,7 @@
 //! Warnings: detect problems of a training and suggest what to do.
 //!
-//! A warning is given only after enough evidence; the constants below state how much each needs. Its
-//! advice names only settings that the user can still change and that would help in this run.
+//! A warning is given only after enough evidence; the constants below state how much each needs.
+//! Its advice names only settings that the user can still change and that would help in this run.
 
 use super::Metrics;
 use crate::gradient::TourInfo;
@@ -18,12 +18,12 @@ const IDLE_AFTER: f64 = 0.5;
 /// no harm.
 const MIN_IDLE: usize = 2;
 const MIN_IDLE_SHARE: f64 = 0.1;
-/// Metropolis proposals in an epoch before their acceptance is judged. With this number, a true rate
-/// of 0.2 looks like one below 0.1 in fewer than 1 of 300 epochs.
+/// Metropolis proposals in an epoch before their acceptance is judged. With this number, a true
+/// rate of 0.2 looks like one below 0.1 in fewer than 1 of 300 epochs.
 const MIN_PROPOSALS: u64 = 100;
 const MIN_ACCEPTANCE: f64 = 0.1;
-/// Tours in an epoch before the share that returns is judged. With this number, a true share of 0.15
-/// looks like one below 0.05 in fewer than 1 of 300 epochs.
+/// Tours in an epoch before the share that returns is judged. With this number, a true share of
+/// 0.15 looks like one below 0.05 in fewer than 1 of 300 epochs.
 const MIN_TOURS: u64 = 100;
 const MIN_COMPLETION: f64 = 0.05;
 /// The share of updates without any returned tour, and their number, that gives a warning.
@@ -32,8 +32,8 @@ const MIN_SKIPPED: u64 = 5;
 /// Updates in an epoch before the smallest effective sample size of start weights is judged.
 const MIN_UPDATES: usize = 20;
 const MIN_ESS: f64 = 0.1;
-/// Hidden bits of all persistent chains, and steps of each chain in an epoch, before the movement of
-/// chains is judged.
+/// Hidden bits of all persistent chains, and steps of each chain in an epoch, before the movement
+/// of chains is judged.
 const MIN_BITS: usize = 1000;
 const MIN_STEPS: usize = 20;
 const MIN_MOVED: f64 = 0.01;

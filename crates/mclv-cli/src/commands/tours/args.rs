@@ -40,12 +40,12 @@ pub(crate) struct ToursArgs {
     /// Number of tours per stopping set
     #[arg(long, alias = "tours", default_value_t = 20_000, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub(crate) n_tours: u32,
-    /// Where tours start: `pi` (states drawn from π_S) or `rows` (states drawn given rows, as in the
-    /// paper; no log Z)
+    /// Where tours start: `pi` (states drawn from π_S) or `rows` (states drawn given rows, as in
+    /// the paper; no log Z)
     #[arg(long, value_enum, default_value_t = ToursFrom::Pi, value_name = "WHERE")]
     pub(crate) starts: ToursFrom,
-    /// Visible layer of the chain: `sampled` (a true Gibbs chain) or `mean-field` (as in the paper's
-    /// code; no guarantee)
+    /// Visible layer of the chain: `sampled` (a true Gibbs chain) or `mean-field` (as in the
+    /// paper's code; no guarantee)
     #[arg(long, default_value_t = VisibleChain::Sampled, value_name = "HOW")]
     pub(crate) visible: VisibleChain,
     /// Cut every tour after this number of steps [default: no limit]
@@ -55,14 +55,15 @@ pub(crate) struct ToursArgs {
     /// budget allows
     #[arg(long, default_value = "100000000", value_parser = parse_budget, value_name = "STEPS")]
     pub(crate) max_steps: Budget,
-    /// Cut all tours of a set after this time (90s, 30min, 2h, none); the result then depends on the
-    /// clock
+    /// Cut all tours of a set after this time (90s, 30min, 2h, none); the result then depends on
+    /// the clock
     #[arg(long, default_value = "none", value_parser = parse_duration, value_name = "TIME")]
     pub(crate) time_limit: f64,
     /// Write the tail function to this .csv file: samples_per_row, k, ccdf, low, high
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) csv: Option<PathBuf>,
-    /// Write pictures of the starts and first steps of the shortest and longest tours to this .png file
+    /// Write pictures of the starts and first steps of the shortest and longest tours to this .png
+    /// file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) pictures: Option<PathBuf>,
     /// Write an HTML page with tables, charts and pictures to this file

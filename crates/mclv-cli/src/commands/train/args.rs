@@ -37,8 +37,8 @@ pub(crate) struct TrainArgs {
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
-    /// Weights of rows: a .npy or .csv file with one number of 0 or more per training row (if DATA is
-    /// a file: per row of that file)
+    /// Weights of rows: a .npy or .csv file with one number of 0 or more per training row (if DATA
+    /// is a file: per row of that file)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) weights: Option<PathBuf>,
     #[command(flatten)]

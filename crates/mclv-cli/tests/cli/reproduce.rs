@@ -1,4 +1,5 @@
-//! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from results.
+//! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from
+//! results.
 
 use crate::support::Sandbox;
 use serde_json::Value;
@@ -30,7 +31,7 @@ fn experiments_are_listed() {
     for name in ["table1", "table2", "ccdf-hidden", "tour-images", "complexity", "beyond"] {
         assert!(list.contains(name), "{list}");
     }
-    sandbox.refuses(&["reproduce", "table3"], &["no experiment is called \"table3\"; there are table2"]);
+    sandbox.refuses(&["reproduce", "table3"], &["no experiment is called \"table3\"; choose one of table2"]);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn every_experiment_runs_and_pages_follow_from_its_results() {
     assert!(sandbox.bytes("r/tour-images-gibbs.png").starts_with(b"\x89PNG"));
     let render = ["reproduce", "--render", "r", "--page", "page.md"];
     let check = [&render[..], &["--check"]].concat();
-    sandbox.refuses(&check, &["not what the results say: page.md"]);
+    sandbox.refuses(&check, &["these files are out of date: page.md"]);
     sandbox.succeeds(&render);
     sandbox.succeeds(&check);
     let page = String::from_utf8(sandbox.bytes("page.md")).unwrap();
@@ -100,5 +101,5 @@ fn an_interrupt_keeps_what_is_done() {
     let output = process.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("the same command goes on"), "{stderr}");
+    assert!(stderr.contains("the same command continues"), "{stderr}");
 }

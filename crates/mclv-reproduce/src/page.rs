@@ -7,7 +7,8 @@ use crate::write::{markdown, markdown_table, read};
 use mclv::{Error, Result};
 use std::path::Path;
 
-/// The page with everything between its marks made anew from the reports in `folder`, which the page calls `link`.
+/// Returns the page with everything between its marks made anew from the reports in `folder`. Figures are linked as `link`
+/// followed by their file name.
 ///
 /// # Errors
 /// If a mark has no end, or a report is damaged. A report that is not there leaves a remark.
@@ -20,8 +21,7 @@ pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<Str
             return Err(Error::malformed(path, format!("has a mark {begin} without its {end}")));
         };
         let (experiment, part) = name.split_once(':').unwrap_or((name, ""));
-        let made = if folder.join(format!("{experiment}.json")).exists() {
-            let report = read(folder, experiment)?;
+        let made = if let Some(report) = read(folder, experiment)? {
             match (part, report.tables.first(), report.plots.first()) {
                 ("table", Some(table), _) => markdown_table(table),
                 ("plot", _, Some(plot)) => {

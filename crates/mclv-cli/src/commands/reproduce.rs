@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
   mclv reproduce table2 --seeds 5                      five of the paper's ten seeds
   mclv reproduce all -o results                        everything; hours
   mclv reproduce digits --quick --data digits          seconds, on the built-in digits
-  mclv reproduce --render docs/reproduction --page docs/reproduction.md --check
+  mclv reproduce --render results --page page.md       tables and figures of a page
 
 Runs are made side by side, one thread each, and kept in OUTPUT/runs by their settings: a finished one is never made
 again, whichever experiment asks for it, and an interrupted one goes on from its checkpoint. Each experiment leaves
@@ -45,12 +45,16 @@ pub(crate) struct ReproduceArgs {
     /// Folder for results
     #[arg(short, long, default_value = "reproduction", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) output: PathBuf,
-    /// Make figures and --page files again from the reports in this folder, and run nothing
+    /// Make figures and --page files again from the NAME.json or NAME.json.gz files in this folder, and run nothing
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) render: Option<PathBuf>,
     /// With --render: a page with marks such as `<!-- table2 -->` … `<!-- end table2 -->`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "render")]
     pub(crate) page: Vec<PathBuf>,
+    /// With --render: write only the figures that a --page shows, into this folder [default: write all files that follow
+    /// from a report, beside the reports]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "page")]
+    pub(crate) figures: Option<PathBuf>,
     /// With --render: write nothing, fail if something is not up to date
     #[arg(long, requires = "render")]
     pub(crate) check: bool,
@@ -166,31 +170,37 @@ fn list(out: &Output) -> anyhow::Result<()> {
 
 /// Make figures and pages again from reports, or see whether they are up to date.
 fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<()> {
+    ensure!(folder.is_dir(), "{} is no folder of reports; make some with mclv reproduce", folder.display());
     let mut reports = Vec::new();
     for experiment in Experiment::ALL {
-        if folder.join(format!("{}.json", experiment.name())).exists() {
-            reports.push(write::read(folder, experiment.name())?);
-        }
+        reports.extend(write::read(folder, experiment.name())?);
     }
-    ensure!(folder.is_dir(), "{} is no folder of reports; make some with mclv reproduce", folder.display());
+    let figures = args.figures.as_deref().unwrap_or(folder);
     let mut files = Vec::new();
     let mut stale = Vec::new();
+    let mut links = Vec::new();
+    for path in &args.page {
+        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let link = link(path, figures);
+        let new = page::refresh(&old, path, folder, &link)?;
+        links.push((link, new.clone()));
+        if new != old {
+            stale.push((path.clone(), new.into_bytes()));
+        }
+    }
+    let is_shown = |name: &str| links.iter().any(|(link, page)| page.contains(&format!("]({link}{name})")));
     for report in &reports {
         for (name, bytes) in write::derived(report) {
-            let path = folder.join(name);
+            if args.figures.is_some() && !is_shown(&name) {
+                continue;
+            }
+            let path = figures.join(name);
             // How pixels are rounded is the machine's affair: of those it is enough that they are there.
             let is_pixels = args.check && path.extension().is_some_and(|e| e == "png");
             let old = std::fs::read(&path).ok();
             if old.as_deref() != Some(&bytes[..]) && !(is_pixels && old.is_some()) {
                 stale.push((path, bytes));
             }
-        }
-    }
-    for path in &args.page {
-        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let new = page::refresh(&old, path, folder, &link(path, folder)?)?;
-        if new != old {
-            stale.push((path.clone(), new.into_bytes()));
         }
     }
     if args.check {
@@ -200,6 +210,9 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
             "not what the results say: {}; make them again without --check",
             names.join(", ")
         );
+    }
+    if !stale.is_empty() {
+        std::fs::create_dir_all(figures).with_context(|| format!("cannot create {}", figures.display()))?;
     }
     for (path, bytes) in stale {
         write_atomically(&path, &bytes)?;
@@ -212,17 +225,14 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
     })
 }
 
-/// How a page calls a folder: both seen from where the command runs.
-fn link(page: &Path, folder: &Path) -> anyhow::Result<String> {
-    let parent = page.parent().unwrap_or(Path::new(""));
-    let inside = folder.strip_prefix(parent).with_context(|| {
-        format!(
-            "{} must lie beside or above {}, or its pictures cannot be found",
-            page.display(),
-            folder.display()
-        )
-    })?;
-    Ok(format!("{}/", inside.display()))
+/// Returns how a page links to a folder; both paths start where the command runs.
+fn link(page: &Path, folder: &Path) -> String {
+    let page: Vec<_> = page.parent().map_or(Vec::new(), |parent| parent.components().collect());
+    let folder: Vec<_> = folder.components().collect();
+    let n_common = page.iter().zip(&folder).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("../".to_owned(), page.len() - n_common);
+    let down = folder[n_common..].iter().map(|part| format!("{}/", part.as_os_str().to_string_lossy()));
+    up.chain(down).collect()
 }
 
 /// A bar, and a line for each finished run where nobody sees the bar.
@@ -247,5 +257,22 @@ impl Listener for Live {
         let text = format!("{done} of {total}: {name}, {}", human_seconds(seconds));
         tracing::info!("{text}");
         self.0.say(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_find_figures_in_any_folder() {
+        for (page, folder, expected) in [
+            ("README.md", "docs/figures", "docs/figures/"),
+            ("docs/page.md", "docs/figures", "figures/"),
+            ("docs/background/page.md", "docs/figures", "../figures/"),
+            ("docs/page.md", "docs", ""),
+        ] {
+            assert_eq!(link(Path::new(page), Path::new(folder)), expected, "{page}, {folder}");
+        }
     }
 }

@@ -8,8 +8,8 @@ use crate::write::{markdown, markdown_table, read};
 use mclv::{Error, Result};
 use std::path::Path;
 
-/// Updates everything between the marks of a page from the reports in `folder`. Links in the page
-/// start with `link`.
+/// Updates everything between the marks of a page from the reports in `folder`. Links to figures
+/// are `link` followed by the name of the file.
 ///
 /// # Errors
 /// If a mark has no end, or a report is damaged. A missing report gives a remark in the page.
@@ -22,8 +22,7 @@ pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<Str
             return Err(Error::malformed(path, format!("it has a mark {begin} without its {end}")));
         };
         let (experiment, part) = name.split_once(':').unwrap_or((name, ""));
-        let made = if folder.join(format!("{experiment}.json")).exists() {
-            let report = read(folder, experiment)?;
+        let made = if let Some(report) = read(folder, experiment)? {
             match (part, report.tables.first(), report.plots.first()) {
                 ("table", Some(table), _) => markdown_table(table),
                 ("plot", _, Some(plot)) => {

@@ -2,8 +2,10 @@
 
 use crate::html::html;
 use crate::report::{Axis, Cell, Curve, Mark, Pictures, Plot, Report, Table};
+use flate2::read::GzDecoder;
 use mclv::{Error, Result, human_seconds, write_atomically};
 use mclv_report::figure::{self, Drawing, Figure, PictureGrid, Point, Series, Theme};
+use std::io::Read;
 use std::path::Path;
 
 /// Pixels of a PNG per unit of its SVG.
@@ -47,14 +49,28 @@ pub fn derived(report: &Report) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Reads the report of an experiment from a folder.
+/// Reads the report of an experiment from `NAME.json` or `NAME.json.gz` in a folder. Returns `None`
+/// if neither file exists.
 ///
 /// # Errors
-/// If the report is missing or damaged.
-pub fn read(folder: &Path, experiment: &str) -> Result<Report> {
-    let path = folder.join(format!("{experiment}.json"));
-    let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    serde_json::from_str(&text).map_err(|e| Error::malformed(&path, format!("it is not a report: {e}")))
+/// If the file cannot be read or is damaged.
+pub fn read(folder: &Path, experiment: &str) -> Result<Option<Report>> {
+    let plain = folder.join(format!("{experiment}.json"));
+    let compressed = folder.join(format!("{experiment}.json.gz"));
+    let (path, bytes) = if plain.exists() {
+        let bytes = std::fs::read(&plain).map_err(Error::io("read", &plain))?;
+        (plain, bytes)
+    } else if compressed.exists() {
+        let file = std::fs::File::open(&compressed).map_err(Error::io("open", &compressed))?;
+        let mut bytes = Vec::new();
+        GzDecoder::new(file).read_to_end(&mut bytes).map_err(Error::io("decompress", &compressed))?;
+        (compressed, bytes)
+    } else {
+        return Ok(None);
+    };
+    let report =
+        serde_json::from_slice(&bytes).map_err(|e| Error::malformed(&path, format!("it is not a report: {e}")))?;
+    Ok(Some(report))
 }
 
 /// The report as Markdown, without its title. Links to figures start with `folder`.

@@ -99,7 +99,7 @@ def train(
         Number of threads. It does not change the result.
     **settings
         The settings of ``mclv train`` with underscores, such as ``gradient="pcd"``, ``epochs=50``,
-        ``centred=False``. ``docs/settings.md`` lists them with their values and defaults. None means
+        ``centred=False``. ``docs/reference/settings.md`` lists them with their values and defaults. None means
         the default.
 
     Returns

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
   mclv reproduce table2 --seeds 5              five seeds instead of ten
   mclv reproduce all -o results                all experiments; takes hours
   mclv reproduce digits --quick --data digits  seconds, on the built-in digits
-  mclv reproduce --render docs/reproduction --page docs/reproduction.md --check
+  mclv reproduce --render results --page page.md  update tables and figures of a page
 
 Runs execute in parallel, with one thread each. Their results are stored in OUTPUT/runs by their
 settings, so a finished run is never repeated, and an interrupted run continues from its checkpoint.
@@ -47,13 +47,18 @@ pub(crate) struct ReproduceArgs {
     /// Folder for results
     #[arg(short, long, default_value = "reproduction", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) output: PathBuf,
-    /// Run nothing; build figures and --page files again from the results in this folder
+    /// Run nothing; build figures and --page files again from the results (NAME.json or
+    /// NAME.json.gz) in this folder
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) render: Option<PathBuf>,
     /// With --render: Markdown page to update, with marks such as `<!-- table2 -->` … `<!-- end
     /// table2 -->`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "render")]
     pub(crate) page: Vec<PathBuf>,
+    /// With --render: write only the figures that a --page shows, into this folder [default: write
+    /// all files that follow from the results, into their folder]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "page")]
+    pub(crate) figures: Option<PathBuf>,
     /// With --render: write nothing, and fail if a file is out of date
     #[arg(long, requires = "render")]
     pub(crate) check: bool,
@@ -170,35 +175,37 @@ fn list(out: &Output) -> anyhow::Result<()> {
 
 /// Builds figures and pages again from stored results, or checks that they are up to date.
 fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<()> {
+    ensure!(folder.is_dir(), "{} is not a folder of results; create one with mclv reproduce", folder.display());
     let mut reports = Vec::new();
     for experiment in Experiment::ALL {
-        if folder.join(format!("{}.json", experiment.name())).exists() {
-            reports.push(write::read(folder, experiment.name())?);
-        }
+        reports.extend(write::read(folder, experiment.name())?);
     }
-    ensure!(
-        folder.is_dir(),
-        "{} is not a folder of results; create one with mclv reproduce",
-        folder.display()
-    );
+    let figures = args.figures.as_deref().unwrap_or(folder);
     let mut files = Vec::new();
     let mut stale = Vec::new();
+    let mut links = Vec::new();
+    for path in &args.page {
+        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let link = link(path, figures);
+        let new = page::refresh(&old, path, folder, &link)?;
+        links.push((link, new.clone()));
+        if new != old {
+            stale.push((path.clone(), new.into_bytes()));
+        }
+    }
+    let is_shown = |name: &str| links.iter().any(|(link, page)| page.contains(&format!("]({link}{name})")));
     for report in &reports {
         for (name, bytes) in write::derived(report) {
-            let path = folder.join(name);
+            if args.figures.is_some() && !is_shown(&name) {
+                continue;
+            }
+            let path = figures.join(name);
             // Machines round pixels differently, so a .png only has to exist.
             let is_pixels = args.check && path.extension().is_some_and(|e| e == "png");
             let old = std::fs::read(&path).ok();
             if old.as_deref() != Some(&bytes[..]) && !(is_pixels && old.is_some()) {
                 stale.push((path, bytes));
             }
-        }
-    }
-    for path in &args.page {
-        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let new = page::refresh(&old, path, folder, &link(path, folder)?)?;
-        if new != old {
-            stale.push((path.clone(), new.into_bytes()));
         }
     }
     if args.check {
@@ -208,6 +215,9 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
             "these files are out of date: {}; run the command without --check to update them",
             names.join(", ")
         );
+    }
+    if !stale.is_empty() {
+        std::fs::create_dir_all(figures).with_context(|| format!("cannot create {}", figures.display()))?;
     }
     for (path, bytes) in stale {
         write_atomically(&path, &bytes)?;
@@ -220,17 +230,14 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
     })
 }
 
-/// The link from a page to a folder, with both paths relative to the current folder.
-fn link(page: &Path, folder: &Path) -> anyhow::Result<String> {
-    let parent = page.parent().unwrap_or(Path::new(""));
-    let inside = folder.strip_prefix(parent).with_context(|| {
-        format!(
-            "{} must be in the parent of {} or above it, so that links to figures work",
-            page.display(),
-            folder.display()
-        )
-    })?;
-    Ok(format!("{}/", inside.display()))
+/// Returns how a page links to a folder; both paths start where the command runs.
+fn link(page: &Path, folder: &Path) -> String {
+    let page: Vec<_> = page.parent().map_or(Vec::new(), |parent| parent.components().collect());
+    let folder: Vec<_> = folder.components().collect();
+    let n_common = page.iter().zip(&folder).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("../".to_owned(), page.len() - n_common);
+    let down = folder[n_common..].iter().map(|part| format!("{}/", part.as_os_str().to_string_lossy()));
+    up.chain(down).collect()
 }
 
 /// A progress bar, and a log line for each finished run.
@@ -255,5 +262,22 @@ impl Listener for Live {
         let text = format!("{done} of {total}: {name}, {}", human_seconds(seconds));
         tracing::info!("{text}");
         self.0.say(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_find_figures_in_any_folder() {
+        for (page, folder, expected) in [
+            ("README.md", "docs/figures", "docs/figures/"),
+            ("docs/page.md", "docs/figures", "figures/"),
+            ("docs/background/page.md", "docs/figures", "../figures/"),
+            ("docs/page.md", "docs", ""),
+        ] {
+            assert_eq!(link(Path::new(page), Path::new(folder)), expected, "{page}, {folder}");
+        }
     }
 }

@@ -84,6 +84,34 @@ fn every_experiment_runs_and_pages_follow_from_its_results() {
     sandbox.refuses(&check, &["digits-one-step.svg"]);
 }
 
+#[test]
+fn compressed_results_are_read_and_only_figures_that_a_page_shows_are_written() {
+    use std::io::Write;
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("docs")).unwrap();
+    std::fs::create_dir(sandbox.path("results")).unwrap();
+    let sandbox = sandbox.with_file("docs/page.md", "<!-- digits -->\n<!-- end digits -->\n");
+    sandbox.succeeds(&quick("digits", &["--seeds", "1"]));
+    let file = std::fs::File::create(sandbox.path("results/digits.json.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    gzip.write_all(&sandbox.bytes("r/digits.json")).unwrap();
+    gzip.finish().unwrap();
+    let render =
+        ["reproduce", "--render", "results", "--page", "docs/page.md", "--figures", "docs/figures"];
+    sandbox.succeeds(&render);
+    let page = String::from_utf8(sandbox.bytes("docs/page.md")).unwrap();
+    assert!(page.contains("](figures/digits-one-step.svg)"), "{page}");
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(sandbox.path(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("docs/figures"), ["digits-one-step.svg"]);
+    assert_eq!(names("results"), ["digits.json.gz"]);
+    sandbox.succeeds(&[&render[..], &["--check"]].concat());
+    std::fs::write(sandbox.path("results/digits.json.gz"), b"\x1f\x8b no gzip").unwrap();
+    sandbox.refuses(&render, &["digits.json.gz"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn an_interrupt_keeps_what_is_done() {

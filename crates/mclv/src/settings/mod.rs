@@ -4,7 +4,7 @@
 //! [`Settings`] holds the user's choices. [`Settings::check`] fills in defaults, rejects settings
 //! that contradict each other, and returns [`CheckedSettings`] for training. To add a setting, add
 //! a field in `overrides.rs` and its default and rule in `rules.rs`. The command line, files,
-//! Python and the table in `docs/settings.md` follow.
+//! Python and the table in `docs/reference/settings.md` follow.
 
 mod estimator;
 mod legacy;

@@ -1,11 +1,11 @@
-//! Checks that `docs/settings.md` matches the settings of the library.
+//! Checks that `docs/reference/settings.md` matches the settings of the library.
 //!
 //! `MCLV_UPDATE_DOCS=1 cargo test -p mclv-cli settings_page` rewrites its tables.
 
 use clap::{Args, Command};
 use mclv::settings::Settings;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/settings.md");
 const BEGIN: &str = "<!-- settings -->\n";
 const END: &str = "<!-- end settings -->\n";
 

@@ -68,8 +68,8 @@ pub fn read(folder: &Path, experiment: &str) -> Result<Option<Report>> {
     } else {
         return Ok(None);
     };
-    let report =
-        serde_json::from_slice(&bytes).map_err(|e| Error::malformed(&path, format!("it is not a report: {e}")))?;
+    let report = serde_json::from_slice(&bytes)
+        .map_err(|e| Error::malformed(&path, format!("it is not a report: {e}")))?;
     Ok(Some(report))
 }
 

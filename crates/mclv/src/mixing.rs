@@ -75,7 +75,7 @@ impl Mixing {
         let folded: Vec<_> = groups.iter().map(|group| rank_normalised(&folded(group))).collect();
         let autocorrelation_time = autocorrelation_time(groups);
         Some(Self {
-            r_hat: split_r_hat(&ranks).max(split_r_hat(&folded)),
+            r_hat: split_r_hat(&ranks).max(split_r_hat(&folded)).min(MAX_R_HAT),
             autocorrelation_time,
             effective_sample_size: n_draws / autocorrelation_time,
         })
@@ -92,6 +92,9 @@ impl Mixing {
         }
     }
 }
+
+/// The largest R-hat that is reported. Chains that never move would have an infinite one.
+const MAX_R_HAT: f64 = 100.0;
 
 /// Above this R-hat, chains are said to differ.
 const HIGH_R_HAT: f64 = 1.05;

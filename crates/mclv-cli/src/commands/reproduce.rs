@@ -175,7 +175,11 @@ fn list(out: &Output) -> anyhow::Result<()> {
 
 /// Builds figures and pages again from stored results, or checks that they are up to date.
 fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<()> {
-    ensure!(folder.is_dir(), "{} is not a folder of results; create one with mclv reproduce", folder.display());
+    ensure!(
+        folder.is_dir(),
+        "{} is not a folder of results; create one with mclv reproduce",
+        folder.display()
+    );
     let mut reports = Vec::new();
     for experiment in Experiment::ALL {
         reports.extend(write::read(folder, experiment.name())?);

@@ -145,6 +145,9 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         None => notes.push(Note::FewLadderSteps),
         Some(_) => {}
     }
+    if settings.n_ladders < MIN_LADDERS {
+        notes.push(Note::FewLadders { n_ladders: settings.n_ladders, enough: MIN_LADDERS });
+    }
     let value = path.log_z_base() + log_ratio;
     let is_sound = !swaps_are_rare && !ladders_disagree && settings.n_ladders >= MIN_LADDERS;
     let half = student(settings.n_ladders - 1) * std_err;

@@ -160,7 +160,7 @@ mod tests {
         let origin = SetOrigin { samples_per_row: 4, pilot_steps: 1 << 40 };
         let notes = vec![
             Note::GivenSet { n_states: 3 },
-            Note::DrawnSet { n_states: 7, n_rows: 5, origin },
+            Note::DrawnSet { n_states: 7, n_rows: 5, origin, n_joined: 0 },
             Note::VisitedSet { n_states: 2 },
             Note::ToursDoNotReturn { completion: 0.125, n_steps: 10 },
             Note::ToursCut { n_cut: 1, n_tours: 8 },

@@ -30,6 +30,9 @@ pub enum Note {
         /// How the states were drawn.
         #[serde(flatten)]
         origin: SetOrigin,
+        /// States that scouts found and that joined the set.
+        #[serde(default)]
+        n_joined: usize,
     },
     /// There were no data, so tours used a stopping set of states that pilot chains had visited.
     VisitedSet {
@@ -140,6 +143,13 @@ pub enum Note {
         /// Steps allowed for pilots and tours together.
         max_steps: u64,
     },
+    /// There are too few ladders for an interval.
+    FewLadders {
+        /// Number of ladders.
+        n_ladders: usize,
+        /// Number of ladders that an interval needs.
+        enough: usize,
+    },
     /// A note in words only, from a file of an earlier version.
     #[serde(untagged)]
     Text(String),
@@ -149,8 +159,12 @@ impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::GivenSet { n_states } => write!(f, "the given stopping set has {n_states} states"),
-            Self::DrawnSet { n_states, n_rows, origin } => {
-                write!(f, "the stopping set has {n_states} states, made from {n_rows} rows: {origin}")
+            Self::DrawnSet { n_states, n_rows, origin, n_joined } => {
+                write!(f, "the stopping set has {n_states} states, made from {n_rows} rows: {origin}")?;
+                if *n_joined > 0 {
+                    write!(f, ", and {n_joined} that scouts found")?;
+                }
+                Ok(())
             }
             Self::VisitedSet { n_states } => write!(
                 f,
@@ -161,6 +175,10 @@ impl fmt::Display for Note {
                 "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps, so log Z was \
                  estimated by AIS instead",
                 100.0 * completion
+            ),
+            Self::FewLadders { n_ladders, enough } => write!(
+                f,
+                "no interval: {n_ladders} ladders are too few for one; run at least {enough} (`n-ladders`)"
             ),
             Self::ToursCut { n_cut, n_tours } => write!(
                 f,

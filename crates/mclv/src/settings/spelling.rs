@@ -66,6 +66,8 @@ impl Spelling {
         let plain = value.parse::<f64>().is_ok();
         match self {
             Self::Plain => format!("`{name} = {value}`"),
+            // A switch takes its value only after an equals sign.
+            Self::Flags if matches!(value, "true" | "false") => format!("{}={value}", self.name(name)),
             Self::Flags => format!("{} {value}", self.name(name)),
             Self::Keywords if plain => format!("{}={value}", self.name(name)),
             Self::Keywords => match value {
@@ -138,7 +140,7 @@ mod tests {
     #[test]
     fn settings_are_spelled_as_each_front_does() {
         let text = "use `unfinished = keep` or carry, `samples-per-row`, `centred = true`, `dynamic`";
-        let flags = "use --unfinished keep or carry, --samples-per-row, --centred true, `dynamic`";
+        let flags = "use --unfinished keep or carry, --samples-per-row, --centred=true, `dynamic`";
         let keywords = "use unfinished=\"keep\" or carry, samples_per_row, centred=True, `dynamic`";
         assert_eq!(spell(text, Spelling::Flags), flags);
         assert_eq!(spell(text, Spelling::Keywords), keywords);

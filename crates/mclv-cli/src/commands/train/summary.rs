@@ -14,8 +14,12 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
     let rows = [("train", metrics.train_log_likelihood), ("validation", metrics.validation_log_likelihood)]
         .into_iter()
         .filter_map(|(name, x)| Some(vec![name.to_owned(), likelihood(x?)]));
-    let mut text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
-    text.push('\n');
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
+        text.push('\n');
+    }
     let mut lines = vec![
         (
             "epochs",

@@ -122,7 +122,7 @@ fn a_fixed_number_of_tours_is_that_of_mclv() {
     let inputs = with_rows(&rows);
     let planned = Plan::new(&rbm, Some(Method::Mclv), &settings).run(&inputs, &Silent).unwrap();
     let origin = SetOrigin { samples_per_row: 1, pilot_steps: 0 };
-    direct.notes.insert(0, Note::DrawnSet { n_states: set.len(), n_rows: 64, origin });
+    direct.notes.insert(0, Note::DrawnSet { n_states: set.len(), n_rows: 64, origin, n_joined: 0 });
     direct.notes.push(Note::StepBudget { max_steps: settings.budget.steps(6, 11).unwrap() });
     assert_eq!(without_time(planned.clone()), without_time(direct));
     // If tours may give way, a probe comes before them. It changes only the cost.

@@ -222,7 +222,8 @@ impl<'a> Work<'a> {
                 (TourEngine::with_set(rbm, Cow::Owned(set))?, None, origin)
             }
         };
-        let note = Note::DrawnSet { n_states: engine.set().len(), n_rows, origin };
+        let n_joined = found.as_ref().map_or(0, StoppingSet::len);
+        let note = Note::DrawnSet { n_states: engine.set().len(), n_rows, origin, n_joined };
         Ok(Target { engine, forecast, note })
     }
 

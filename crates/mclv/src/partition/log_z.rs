@@ -179,6 +179,7 @@ mod tests {
             Note::LaddersOnly,
             Note::RareSwaps { beta: 0.25 },
             Note::LaddersDisagree { r_hat: 1.25, beta: 0.5 },
+            Note::FewLadders { n_ladders: 4, enough: 5 },
             Note::FewLadderSteps,
             Note::NotScouted,
             Note::FewLongTours,
@@ -200,6 +201,7 @@ mod tests {
         let drawn = serde_json::to_value(&all.notes[1]).unwrap();
         let expected = serde_json::json!({
             "note": "drawn-set", "n_states": 7, "n_rows": 5, "samples_per_row": 4, "pilot_steps": 1u64 << 40,
+            "n_joined": 0,
         });
         assert_eq!(drawn, expected);
     }

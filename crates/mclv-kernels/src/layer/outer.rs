@@ -35,6 +35,14 @@ fn column_sums_generic<S: Simd>(columns: &Columns) -> Vec<f32> {
         ColumnKind::Reals(values) => {
             values.chunks_exact(columns.n_rows).map(|column| column.iter().sum()).collect()
         }
+        ColumnKind::Sparse { ends, values, .. } => {
+            let mut first = 0;
+            let mut sum = |&end: &usize| {
+                let column = &values[std::mem::replace(&mut first, end)..end];
+                column.iter().fold(0.0, |sum, x| sum + x)
+            };
+            ends.iter().map(&mut sum).collect()
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Strong and weak scaling over MPI ranks on this machine, as ratios in one run: `MCLV_DATA_DIR=… benches/ranks.sh`.
-# Prints the tables of docs/scaling.md. A rank has one thread; "1 × 2" is one rank with two threads.
+# Prints the tables of docs/background/scaling.md. A rank has one thread; "1 × 2" is one rank with two threads.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export MCLV=${MCLV:-target/release/mclv}

@@ -3,10 +3,10 @@
     scripts/python                                      # builds the wheel and an environment that has it
     MCLV_DATA_DIR=… target/python/venv/bin/python benches/sklearn_side_by_side.py >table.md
 
-Prints the table of docs/python.md, and to standard error how far it is. Times are of whole calls of `fit`, arrays in, divided by
-the number of epochs, of float32 rows; both have their best number of threads. In equal time: scikit-learn trains for some epochs,
-mclv for as long as that took. Both have the best of the same learning rates by the training likelihood; what is shown is the exact
-average log-likelihood of rows that neither has seen.
+Prints the table of docs/coming-from/scikit-learn.md, and to standard error how far it is. Times are of whole calls of `fit`,
+arrays in, divided by the number of epochs, of float32 rows; both have their best number of threads. In equal time: scikit-learn
+trains for some epochs, mclv for as long as that took. Both have the best of the same learning rates by the training likelihood;
+what is shown is the exact average log-likelihood of rows that neither has seen.
 """
 
 import argparse

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The tables of docs/log-z.md: log Z of trained MNIST models by every method against enumeration.
+# The tables of docs/background/log-z.md: log Z of trained MNIST models by every method against enumeration.
 # `MCLV_DATA_DIR=… [EPOCHS=100] scripts/logz_table.sh [HIDDEN …]`, 25 and 32 hidden units if none are given; models and exact values are kept in
 # target/logz and not made again.
 set -euo pipefail

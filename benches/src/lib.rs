@@ -1,9 +1,9 @@
-//! Time things on a noisy machine: run often, keep the best, say how loaded the machine was.
+//! Measure times on a noisy machine: run often, keep the best, and print the load of the machine.
 
 use std::hint::black_box;
 use std::time::Instant;
 
-/// Seconds of one call of `work`, the best of many within about `budget` seconds.
+/// Returns the seconds of one call of `work`: the best of many calls within about `budget` seconds.
 pub fn best_seconds<T>(budget: f64, mut work: impl FnMut() -> T) -> f64 {
     let begun = Instant::now();
     let mut best = f64::INFINITY;
@@ -17,7 +17,7 @@ pub fn best_seconds<T>(budget: f64, mut work: impl FnMut() -> T) -> f64 {
     best
 }
 
-/// The machine in one line: cores, kernels, load.
+/// Describes the machine in one line: cores, kernels, load.
 pub fn machine() -> String {
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load = load.split(' ').next().unwrap_or("?").to_owned();

@@ -1,4 +1,4 @@
-//! Bring NumPy arrays and sparse matrices into rows, and rows back into arrays.
+//! Converts NumPy arrays and sparse matrices to rows, and rows to arrays.
 
 use crate::errors::{DataError, exception};
 use mclv::bits::{self, BitRows};
@@ -12,7 +12,8 @@ use pyo3::prelude::*;
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// Rows as the library holds them: packed bits if all values are 0 or 1, else 32-bit floats, sparse ones if they came so.
+/// Rows of the library: packed bits if all values are 0 or 1, else 32-bit floats, which are sparse
+/// if they came from a sparse matrix.
 #[pyclass(frozen, name = "Rows", module = "mclv._mclv")]
 pub(crate) struct PyRows {
     pub(crate) rows: Arc<Rows>,
@@ -20,7 +21,7 @@ pub(crate) struct PyRows {
     outside: Outside,
 }
 
-/// How many values lay outside [0, 1], and how far.
+/// The number of values outside [0, 1], and their range.
 #[derive(Clone, Copy, Default)]
 struct Outside {
     n_values: usize,
@@ -63,7 +64,7 @@ value!(f64, 0.0, 1.0, |x| x);
 value!(u8, 0, 1, f64::from);
 value!(bool, false, true, |x| f64::from(u8::from(x)));
 
-/// Do `$work` with `$array` as an array of whatever it holds.
+/// Runs `$work` with `$array` as an array of its own type.
 macro_rules! with_values {
     ($object:expr, $array:ident, $kind:ident, $work:expr) => {
         if let Ok($array) = $object.extract::<$kind<'_, f32>>() {
@@ -146,7 +147,7 @@ impl<T: Value> Sparse<'_, T> {
             && self.starts.windows(2).all(is_rising)
     }
 
-    /// The entries by rows: as they are, or each column's dealt to its rows.
+    /// The entries in order of rows. Entries stored by columns are sorted into their rows.
     fn by_row(&self, mut number: impl FnMut(T) -> f32) -> SparseRows {
         let (n_rows, n_columns) = self.shape;
         let n = self.values.len();
@@ -177,7 +178,7 @@ impl<T: Value> Sparse<'_, T> {
     fn rows(&self, name: &str, clip: bool) -> PyResult<(Rows, Outside)> {
         if !self.is_sound() {
             return Err(DataError::new_err(format!(
-                "{name}: the sparse matrix contradicts itself; make it anew from its entries"
+                "{name}: the arrays of the sparse matrix contradict each other; create it again from its entries"
             )));
         }
         let mut outside = Outside::default();
@@ -188,7 +189,8 @@ impl<T: Value> Sparse<'_, T> {
 
 #[pymethods]
 impl PyRows {
-    /// From a two-dimensional array; `clip`: count and clip values outside [0, 1] instead of refusing them.
+    /// From a two-dimensional array. With `clip`, values outside [0, 1] are counted and clipped
+    /// instead of rejected.
     #[staticmethod]
     fn dense(py: Python<'_>, array: &Bound<'_, PyAny>, name: &str, clip: bool) -> PyResult<Self> {
         let (rows, outside) = with_values!(array, a, PyReadonlyArray2, {
@@ -223,7 +225,7 @@ impl PyRows {
         (self.rows.n_rows(), self.rows.n_columns())
     }
 
-    /// Whether all values are 0 or 1.
+    /// True if all values are 0 or 1.
     #[getter]
     fn is_binary(&self) -> bool {
         matches!(*self.rows, Rows::Bits(_))

@@ -1,4 +1,4 @@
-//! Load data sets by name or path, and fetch those that have a name.
+//! Loads data sets by name or path, and downloads named data sets.
 
 use crate::arrays::{PyRows, vector};
 use crate::errors::SettingError;
@@ -29,13 +29,13 @@ pub(crate) fn load_data<'py>(py: Python<'py>, spec: &Bound<'py, PyAny>) -> PyRes
     Ok(facts)
 }
 
-/// Make sure that the files of a named set are on disk, and say where they are.
+/// Downloads the missing files of a named data set and returns the paths of all its files.
 #[pyfunction]
 pub(crate) fn fetch_data(py: Python<'_>, name: &str) -> PyResult<Vec<PathBuf>> {
     work::finish(py, None, |line| data::fetch(name, line))
 }
 
-/// Name, description, rows and columns of the sets that go by a name.
+/// Name, description, rows and columns of the named data sets.
 #[pyfunction]
 pub(crate) fn catalogue() -> Vec<(&'static str, &'static str, usize, usize)> {
     data::catalogue().into_iter().map(|set| (set.name, set.description, set.n_rows, set.n_columns)).collect()

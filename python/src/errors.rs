@@ -1,4 +1,5 @@
-//! Turn the library's errors into the package's exceptions: one table. The classes are in `mclv/errors.py`.
+//! Turns errors of the library into exceptions of the package, whose classes are in
+//! `mclv/errors.py`.
 
 use mclv::Error;
 use mclv::settings::Spelling;
@@ -15,9 +16,9 @@ import_exception!(mclv.errors, MissingFileError);
 import_exception!(mclv.errors, ForbiddenFileError);
 import_exception!(mclv.errors, TooSlowError);
 
-/// The exception that stands for `error`.
+/// The exception for `error`.
 pub(crate) fn exception(error: Error) -> PyErr {
-    // Settings have the names of keywords here.
+    // In Python, settings are spelled as keywords.
     let text = error.in_words(Spelling::Keywords);
     match error {
         Error::Io { cause, .. } => match cause.kind() {
@@ -26,7 +27,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
             _ => FileError::new_err(text),
         },
         Error::NotFetched { name, .. } => {
-            MissingFileError::new_err(format!("{text}; to fetch it: mclv.datasets.fetch({name:?})"))
+            MissingFileError::new_err(format!("{text}; fetch it with: mclv.datasets.fetch({name:?})"))
         }
         Error::IsAFolder { .. } | Error::NotAvailable { .. } => FileError::new_err(text),
         Error::UnknownFormat { .. }

@@ -1,4 +1,5 @@
-//! The native half of the Python package `mclv`: rows, models and long work. What users see is in `mclv/*.py`.
+//! The native part of the Python package `mclv`: rows, models and long work. The public interface
+//! is in `mclv/*.py`.
 
 mod arrays;
 mod data;

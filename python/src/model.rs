@@ -1,4 +1,4 @@
-//! A model with its provenance, and what follows from it directly.
+//! A model with its provenance, its energies, means and samples.
 
 use crate::arrays::{PyRows, bits_to_array, matrix, reals_to_array, vector};
 use crate::errors::{DataError, exception};
@@ -16,7 +16,7 @@ use std::sync::Arc;
 type PySamples<'py> =
     (Bound<'py, PyArray2<u8>>, Option<Bound<'py, PyArray2<f32>>>, Option<Bound<'py, PyAny>>);
 
-/// A model and where it came from.
+/// A model and its provenance.
 #[pyclass(frozen, module = "mclv._mclv")]
 pub(crate) struct Model {
     pub(crate) file: Arc<ModelFile>,
@@ -31,7 +31,7 @@ impl Model {
         &self.file.rbm
     }
 
-    /// Something for each row.
+    /// Computes one value for each row.
     fn by_row<T: Send>(
         &self,
         py: Python<'_>,
@@ -147,7 +147,7 @@ impl Model {
         self.by_row(py, rows, n_threads, Rbm::reconstruction_error)
     }
 
-    /// Samples of chains that begin at `start`, or at the biases.
+    /// Samples of chains that start at `start`, or at the biases.
     #[pyo3(signature = (n_samples, burn_in, means, seed, start, n_threads))]
     fn sample<'py>(
         &self,

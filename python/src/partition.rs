@@ -18,7 +18,7 @@ enum MaxSteps {
     Word(String),
 }
 
-/// How much work the methods may do; what is `None` is left to the library.
+/// Limits on the work of the methods. The library decides those that are `None`.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct Limits {
@@ -44,7 +44,7 @@ impl Limits {
             },
             samples_per_row: self.samples_per_row,
             budget: Budget {
-                // More if enumeration is asked for by name.
+                // More if the user chose enumeration by name.
                 seconds: self.time_limit.unwrap_or(match method {
                     Some(Method::Exact) => 3600.0,
                     _ => default.budget.seconds,
@@ -98,7 +98,7 @@ pub(crate) fn describe<'py>(py: Python<'py>, log_z: &LogZ) -> PyResult<Bound<'py
     Ok(facts)
 }
 
-/// The average log-likelihood of rows, given log Z as [`log_partition`] tells it.
+/// The average log-likelihood of rows, given log Z as [`log_partition`] returns it.
 #[pyfunction]
 pub(crate) fn likelihood<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! Stopping sets, and tours between visits to them as arrays.
+//! Stopping sets, and tours as arrays.
 
 use crate::arrays::{PyRows, bits_to_array, vector};
 use crate::errors::{DataError, SettingError, exception};
@@ -93,7 +93,7 @@ impl PyStoppingSet {
         bits_to_array(py, self.set.states())
     }
 
-    /// The row of each state in the set; −1 for what is not in it.
+    /// The row of each state in the set; −1 for states that are not in it.
     fn find(&self, states: &PyRows) -> PyResult<Vec<i64>> {
         let Rows::Bits(bits) = &*states.rows else {
             return Err(DataError::new_err("states: hidden states are 0 or 1"));
@@ -130,7 +130,7 @@ pub(crate) fn tours<'py>(
                 let log_z = mclv_from_tours(&engine, &tours, N_SCOUTS, settings.seed, line)?;
                 (tours, Some(log_z))
             }
-            // Tours from rows say nothing of Z.
+            // Tours from rows do not estimate Z.
             Some(rows) => (engine.run_from_rows(&rows, &settings, line)?, None),
         };
         let chain = HiddenChain::if_quick(&file.rbm);

@@ -1,4 +1,4 @@
-//! Train on rows in memory, with callbacks; or piece by piece.
+//! Trains on rows in memory, with callbacks, or on data that come in pieces.
 
 use crate::arrays::PyRows;
 use crate::errors::{SettingError, exception};
@@ -23,7 +23,7 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
         for (name, value) in entries {
             spelled.set_item(name.replace('_', "-"), value)?;
         }
-        // As JSON first: a setting that is true or false takes no other value for its truth.
+        // Convert to JSON first, so that a setting of true or false accepts no other value.
         let json: serde_json::Value = depythonize(&spelled)?;
         Ok::<_, PyErr>(serde_json::from_value::<Settings>(json))
     };
@@ -41,7 +41,7 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
         Ok(settings) => return Ok(settings),
         Err(error) => error,
     };
-    // One by one: an error does not say where it is.
+    // Read settings one by one, because an error does not name its setting.
     for entry in &entries {
         if let Err(error) = read(std::slice::from_ref(entry))? {
             let ((name, value), text) = (entry, error.to_string());
@@ -62,7 +62,7 @@ fn keywords<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, Py
     Ok(spelled)
 }
 
-/// Passes on the wish to stop and how far training has come.
+/// Passes on the request to stop and the progress of training.
 struct Ear<'a>(&'a Line);
 
 impl Progress for Ear<'_> {
@@ -93,15 +93,16 @@ fn go(mut session: Session<'_>, on_epoch: Option<&Py<PyAny>>, line: &Line) -> mc
     Ok(session.into_trained(outcome))
 }
 
-/// What the guards said, in order.
+/// The warnings, in order.
 fn warnings_of(trained: &Trained) -> Vec<String> {
     let of_epochs = trained.history.iter().flat_map(|metrics| &metrics.warnings);
     let at_the_end = if let Outcome::Diverged(warning) = &trained.outcome { Some(warning) } else { None };
     of_epochs.chain(at_the_end).map(|warning| warning.in_words(Spelling::Keywords)).collect()
 }
 
-/// Train. Of the listeners, `on_epoch(metrics, model)` is called after each epoch and stops by a true value;
-/// `on_progress(done, total)` is called all the while, in updates. An interruption gives what there is.
+/// Trains a model. `on_epoch(metrics, model)` is called after each epoch; a true return value stops
+/// the training. `on_progress(done, total)` reports updates. An interrupted training returns the
+/// model so far.
 #[pyfunction]
 #[pyo3(signature = (settings, rows, weights, validation, describe, listeners, n_threads))]
 pub(crate) fn train<'py>(
@@ -131,7 +132,7 @@ pub(crate) fn train<'py>(
     })?;
     let (trained, data) = match (done.value, &done.raised) {
         (Ok(trained), _) => trained,
-        // Nothing was made before the stop.
+        // The training was stopped before it had a model.
         (Err(Error::Cancelled), Some(error)) => return Err(error.clone_ref(py)),
         (Err(error), _) => return Err(exception(error)),
     };
@@ -162,7 +163,7 @@ pub(crate) fn train<'py>(
     Ok(result)
 }
 
-/// A model in training on data that come in pieces.
+/// A model that is trained on data that come in pieces.
 #[pyclass(frozen, name = "Feed", module = "mclv._mclv")]
 pub(crate) struct PyFeed {
     feed: Mutex<Feed>,
@@ -170,7 +171,7 @@ pub(crate) struct PyFeed {
 
 #[pymethods]
 impl PyFeed {
-    /// Begin at `model`, or at an initial model for `rows`.
+    /// Starts at `model`, or at an initial model for `rows`.
     #[new]
     #[pyo3(signature = (settings, rows, model))]
     fn new(settings: &Bound<'_, PyDict>, rows: &PyRows, model: Option<&Model>) -> PyResult<Self> {
@@ -178,7 +179,7 @@ impl PyFeed {
         Feed::new(&settings_from(settings)?, &rows.rows, model).map(Self::of).map_err(exception)
     }
 
-    /// Go on from what `to_bytes` gave.
+    /// Continues from the result of `to_bytes`.
     #[staticmethod]
     fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
         Feed::from_bytes(bytes).map(Self::of).map_err(exception)
@@ -190,18 +191,18 @@ impl PyFeed {
         work::finish(py, n_threads, |line| self.lock().add(&rows, line))
     }
 
-    /// The model as it is now.
+    /// The current model.
     fn model(&self, py: Python<'_>) -> Model {
         py.detach(|| Model::new(ModelFile::new(self.lock().rbm().clone())))
     }
 
-    /// Everything that is needed to go on as if nothing had happened.
+    /// The complete state, from which training continues bit for bit.
     fn to_bytes<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
         let bytes = py.detach(|| self.lock().to_bytes());
         PyBytes::new(py, &bytes)
     }
 
-    /// Pickles and copies go on where this one is.
+    /// Pickles and copies continue from the current state.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
         let restore = slf.get_type().getattr("from_bytes")?;
         Ok((restore, (slf.get().to_bytes(slf.py()),)))

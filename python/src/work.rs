@@ -1,4 +1,4 @@
-//! Do long work on other threads while Python lives on: signals are heard, callbacks are called.
+//! Runs long work on other threads while Python handles signals and callbacks.
 
 use crate::errors::{MclvError, exception};
 use mclv::progress::Progress;
@@ -10,19 +10,19 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How often signals are looked for.
+/// Time between two checks for signals.
 const PATIENCE: Duration = Duration::from_millis(50);
 
-/// Something to be done with Python at hand; says whether to stop.
+/// A call into Python. It returns true to stop the work.
 type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<bool> + Send>;
 
-/// What a worker says.
+/// A message from a worker.
 enum Event {
     Call(Call),
     Finished,
 }
 
-/// The worker's line to the caller's thread.
+/// The channel from the worker to the caller's thread.
 pub(crate) struct Line {
     stop: AtomicBool,
     done: AtomicU64,
@@ -31,12 +31,12 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Have `call` made on the caller's thread and wait for it. It says whether to stop.
+    /// Runs `call` on the caller's thread and waits for it. Returns true to stop the work.
     pub(crate) fn call(&self, call: impl FnOnce(Python<'_>) -> PyResult<bool> + Send + 'static) {
         let (answer, answered) = channel::<()>();
         let call: Call = Box::new(move |py| {
             let stop = call(py);
-            // Nobody waits if the work has been given up.
+            // If the work was abandoned, nobody waits for the answer.
             let _ = answer.send(());
             stop
         });
@@ -45,7 +45,7 @@ impl Line {
     }
 
     fn send(&self, event: Event) {
-        // The other end waits for the worker to finish: it is always there.
+        // The caller waits for the worker to finish, so the channel is open.
         let _ = self.events.lock().unwrap_or_else(PoisonError::into_inner).send(event);
     }
 }
@@ -61,15 +61,17 @@ impl Progress for Line {
     }
 }
 
-/// What work came to.
+/// The result of work.
 pub(crate) struct Done<T> {
     pub(crate) value: T,
-    /// A signal or a callback raised this while the work was going on; the work was asked to stop.
+    /// The exception of a signal or a callback during the work, after which the work was asked to
+    /// stop.
     pub(crate) raised: Option<PyErr>,
 }
 
-/// Do `work` on `n_threads` threads (`None`: as many as there are cores, or as the environment allows) without the
-/// interpreter lock. Signals are looked for all the while, and `on_progress(done, total)` is called.
+/// Runs `work` without the interpreter lock on `n_threads` threads (`None`: the number of cores, or
+/// what the environment allows). Meanwhile it checks for signals and calls `on_progress(done,
+/// total)`.
 pub(crate) fn run<T: Send>(
     py: Python<'_>,
     n_threads: Option<usize>,
@@ -106,7 +108,8 @@ pub(crate) fn run<T: Send>(
     }
 }
 
-/// Until the worker has finished: make the calls it asks for, look for signals, tell how far it has come.
+/// Waits for the worker. Meanwhile it runs the worker's calls, checks for signals and reports
+/// progress.
 fn attend(line: &Line, events: &Receiver<Event>, on_progress: Option<&Py<PyAny>>) -> Option<PyErr> {
     let mut raised = None;
     let mut told = Instant::now();
@@ -134,7 +137,7 @@ fn attend(line: &Line, events: &Receiver<Event>, on_progress: Option<&Py<PyAny>>
     }
 }
 
-/// [`run`] for work that is of no use unless it is finished.
+/// Like [`run`], for work that has no partial result.
 pub(crate) fn finish<T: Send>(
     py: Python<'_>,
     n_threads: Option<usize>,
@@ -147,10 +150,11 @@ pub(crate) fn finish<T: Send>(
     }
 }
 
-/// The threads of the last call; they are kept, for they are dear to start.
+/// The threads of the last call. They are kept because starting threads is slow.
 static POOL: Mutex<Option<(u32, usize, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// A pool of `n_threads`. Never rayon's global one: its threads do not survive a fork, and work would wait for ever.
+/// A pool of `n_threads`. It is never rayon's global pool, whose threads do not survive a fork, so
+/// that work would wait forever.
 fn pool(n_threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     let (process, n) = (std::process::id(), n_threads.unwrap_or_else(n_threads_by_default));
     let mut kept = POOL.lock().unwrap_or_else(PoisonError::into_inner);
@@ -161,7 +165,7 @@ fn pool(n_threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     }
     let pool = ThreadPoolBuilder::new().num_threads(n).thread_name(|k| format!("mclv-{k}")).build();
     let pool = Arc::new(pool.map_err(|e| MclvError::new_err(format!("cannot start {n} threads: {e}")))?);
-    // A pool of the process that this one was forked from has no threads that could be ended.
+    // A pool inherited through a fork has no threads that could be ended.
     if let Some((of_process, _, old)) = kept.replace((process, n, Arc::clone(&pool)))
         && of_process != process
     {
@@ -170,7 +174,8 @@ fn pool(n_threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
     Ok(pool)
 }
 
-/// What the environment says, as joblib does to its workers; else one for each core.
+/// The number of threads that the environment sets, as joblib does for its workers; else one per
+/// core.
 fn n_threads_by_default() -> usize {
     ["MCLV_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"]
         .iter()

@@ -90,7 +90,7 @@ def test_file_errors_are_of_pythons_kinds(small, tmp_path):
     (tmp_path / "broken.safetensors").write_bytes(b"no model")
     with pytest.raises(FormatError, match="broken.safetensors"):
         mclv.load(tmp_path / "broken.safetensors")
-    with pytest.raises(ValueError, match="known are"):
+    with pytest.raises(ValueError, match="known types are"):
         small.save(tmp_path / "m.txt")
 
 

@@ -144,7 +144,7 @@ def test_divergence_keeps_the_model_of_the_epoch_before(bits):
     [
         ({"batch_size": 0}, "batch_size = 0 is not allowed"),
         ({"gradient": "cdk"}, "choose `cd`, `pcd`, `lvs` or `exact`; did you mean `cd`"),
-        ({"gradient": "cd", "unfinished": "keep"}, 'unfinished does not go with gradient="cd"'),
+        ({"gradient": "cd", "unfinished": "keep"}, 'unfinished cannot be used with gradient="cd"'),
         ({"schedule": "steep"}, "steep"),
         ({"epochs": 0}, "epochs = 0 is not allowed: .* `auto`"),
         ({"epochs": "many"}, "epochs = 'many' is not allowed: give a number, or `auto`"),
@@ -152,7 +152,7 @@ def test_divergence_keeps_the_model_of_the_epoch_before(bits):
         ({"centred": "yes"}, "centred = 'yes' is not allowed"),
         ({"clip": 0.0}, "clip = 0 is not allowed: .* `off`"),
         ({"learning_rate": -1}, "learning_rate"),
-        ({"momentum": 0.1, "optimizer": "adam"}, 'momentum does not go with optimizer="adam"'),
+        ({"momentum": 0.1, "optimizer": "adam"}, 'momentum cannot be used with optimizer="adam"'),
     ],
 )
 def test_settings_are_checked(bits, settings, match):

@@ -50,7 +50,7 @@ with h5py.File(folder / "back.hdf5") as file:
 
 assert "no update 5; there are [3, 4, 20]" in refused("convert", "rbms.h5", "x.npz", "--update", 5)
 assert "(n_visible, n_hidden) expected" in refused("convert", "rbms.h5", "x.npz", "--update", 4)
-assert "already there" in refused("convert", "m.npz", "back.hdf5")
+assert "already exists" in refused("convert", "m.npz", "back.hdf5")
 (folder / "text.h5").write_text("no HDF5")
 assert "text.h5 is not an HDF5 file" in refused("convert", "text.h5", "x.npz")
 (folder / "cut.h5").write_bytes((folder / "rbms.h5").read_bytes()[:3000])

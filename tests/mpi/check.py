@@ -160,7 +160,7 @@ def who_cannot_read_stops_all(tmp):
     print("a rank that cannot read its file, of a model or of data, stops all, and says so")
     wrong = {**ENV, "PMI_SIZE": "3"}
     done = subprocess.run([PROGRAM, "data", "list"], env=wrong, capture_output=True, text=True, timeout=60)
-    assert done.returncode == 1 and "started 3 processes, but MPI knows of 1" in done.stderr, done
+    assert done.returncode == 1 and "started 3 processes, but MPI knows only 1" in done.stderr, done
     print("a launcher that MPI does not know is refused")
 
 

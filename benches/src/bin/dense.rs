@@ -1,5 +1,5 @@
-//! Inputs `b + Wᵀx` of dense real states by our kernel against a general matrix product (the `gemm` crate), one thread.
-//! `cargo run --release -p mclv-benches --bin dense`.
+//! Compare inputs `b + Wᵀx` of dense real states by our kernel with a general matrix product (the
+//! `gemm` crate), on one thread: `cargo run --release -p mclv-benches --bin dense`.
 
 use mclv_benches::{best_seconds, machine};
 use mclv_kernels::Isa;

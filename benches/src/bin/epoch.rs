@@ -1,7 +1,9 @@
-//! Seconds per epoch of every estimator on 55,000 rows of MNIST, minibatches of 128, and where they go.
+//! Measure the seconds per epoch of every estimator on 55,000 rows of MNIST, in minibatches of 128,
+//! and how they divide among kernels.
 //!
-//! Run on a quiet machine, MNIST in `MCLV_DATA_DIR`: `cargo run --release -p mclv-benches --bin epoch -- 32 500`, with
-//! `lvs` added also the tours of the paper's protocol (minutes). For scikit-learn in the same run:
+//! Run on a quiet machine, with MNIST in `MCLV_DATA_DIR`:
+//! `cargo run --release -p mclv-benches --bin epoch -- 32 500`. Add `lvs` to measure the tours of
+//! the paper's protocol too (minutes). For scikit-learn in the same run:
 //! `benches/sklearn_epoch.sh`.
 
 use mclv::data::{self, Binarize, DataSpec, Rows, Split};
@@ -68,7 +70,8 @@ fn epochs(rows: &Rows, settings: Settings, n: usize) -> Vec<f64> {
     (0..n).map(epoch).collect()
 }
 
-/// The paper's protocol, LVS-1 with lr 0.1: right after the warm-up and, with `weighted` starts, over all its epochs.
+/// Measures the paper's protocol, LVS-1 with lr 0.1: right after the warm-up and, with `weighted`
+/// starts, over all its epochs.
 fn paper(rows: &Rows, n_hidden: usize) {
     for (name, starts, n) in [("weighted", Starts::Weighted, 100), ("fresh", Starts::Fresh, 18)] {
         let settings = Settings { n_hidden: Some(n_hidden), starts: Some(starts), ..Settings::paper() };
@@ -83,7 +86,7 @@ fn paper(rows: &Rows, n_hidden: usize) {
     }
 }
 
-/// What each kernel takes of a PCD-1 update, on one thread.
+/// Measures the time of each kernel in a PCD-1 update, on one thread.
 fn split(data: &BitRows, n_hidden: usize) {
     const N_ROWS: usize = 64;
     let (isa, n_visible) = (Isa::best(), data.n_bits());

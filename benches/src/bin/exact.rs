@@ -1,7 +1,9 @@
-//! Exact log Z against the double-precision multiply-add peak of this machine, measured in the same run.
+//! Compare exact log Z with the double-precision multiply-add peak of this machine, measured in the
+//! same run.
 //!
-//! A state costs `2·n_visible` lane operations (one multiply-add, one multiply per visible unit). Run on a quiet
-//! machine: `cargo run --release -p mclv-benches --bin exact [-- HIDDEN…]`; 32 takes minutes.
+//! A state costs `2·n_visible` lane operations (one multiply-add, one multiply per visible unit).
+//! Run on a quiet machine: `cargo run --release -p mclv-benches --bin exact [-- HIDDEN…]`; 32 takes
+//! minutes.
 
 use mclv_benches::{best_seconds, machine};
 use mclv_kernels::Isa;

@@ -1,5 +1,6 @@
-//! Block-Gibbs step h → v → h' (both layers sampled) against what the machine can do at best: the random numbers and
-//! sigmoids alone, plus the additions of weights at the speed of the first-level cache.
+//! Compare a block-Gibbs step h → v → h' (both layers sampled) with the best that the machine can
+//! do: the random numbers and sigmoids alone, plus the additions of weights at the speed of the
+//! first-level cache.
 //!
 //! Run on a quiet machine: `cargo run --release -p mclv-benches --bin gibbs`.
 
@@ -10,7 +11,7 @@ use mclv_kernels::layer::{Affine, Scratch, States, inputs, sample};
 use mclv_kernels::rng::{Draws, Stream};
 use mclv_kernels::tiles::Tiles;
 
-/// States per call: what a block of chains has.
+/// The number of states per call, as in a block of chains.
 const N_ROWS: usize = 64;
 
 fn main() {
@@ -31,7 +32,7 @@ fn draws(step: u32) -> Vec<Draws> {
     (0..N_ROWS).map(|r| Stream::new(7, r as u64).at(step)).collect()
 }
 
-/// Seconds to add eight weights to eight sums, all in the first-level cache.
+/// Returns the seconds to add eight weights to eight sums, all in the first-level cache.
 fn addition(isa: Isa) -> f64 {
     let affine = Affine::new(Tiles::zeros(64, 64), &[0.0; 64]);
     let ones = [u64::MAX; N_ROWS];
@@ -40,7 +41,7 @@ fn addition(isa: Isa) -> f64 {
     seconds / (N_ROWS * 64 * 8) as f64
 }
 
-/// Seconds to draw `n_units` units of each state from inputs that are known.
+/// Returns the seconds to draw `n_units` units of each state from known inputs.
 fn drawing(isa: Isa, n_units: usize) -> f64 {
     let alone = Affine::new(Tiles::zeros(1, n_units), &vec![0.3; n_units]);
     let (mut scratch, mut bits) = (Scratch::default(), BitRows::zeros(N_ROWS, n_units));
@@ -52,7 +53,8 @@ fn drawing(isa: Isa, n_units: usize) -> f64 {
     seconds / N_ROWS as f64
 }
 
-/// About a fifth of the visible and half of the hidden units on, as in models of MNIST: the cost depends on little else.
+/// Measures a step with about a fifth of the visible and half of the hidden units on, as in models
+/// of MNIST. The cost depends on little else.
 fn step(isa: Isa, n_visible: usize, n_hidden: usize, add: f64) {
     let mut rng = Stream::new(1, 0).reader();
     let scale = 0.1;

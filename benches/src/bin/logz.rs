@@ -1,7 +1,7 @@
-//! Error and time of the estimators of `log Z` against enumeration, over several seeds.
+//! Measure error and time of the estimators of `log Z` against enumeration, over several seeds.
 //!
-//! `cargo run --release -p mclv-benches --bin logz -- MODEL [DATA]`: the rows of DATA make the base model and the starts
-//! of reverse AIS from data.
+//! `cargo run --release -p mclv-benches --bin logz -- MODEL [DATA]`: the rows of DATA give the base
+//! model and the starts of reverse AIS from data.
 
 use mclv::data::{self, Binarize, DataSpec, Rows};
 use mclv::partition::{self, AisSettings, BarSettings, LogZ, Origin, ReverseAisSettings, Spacing, base_bias};

@@ -1,9 +1,11 @@
-//! A step of the tour engine against a bare block-Gibbs step of the same model, in the same run:
-//! `cargo run --release -p mclv-benches --bin tours [MODEL.safetensors DATA]`; without arguments, a random model of
-//! 784 × 32 units whose tours are cut after 50 steps and after 3.
+//! Compare a step of the tour engine with a bare block-Gibbs step of the same model, in the same
+//! run: `cargo run --release -p mclv-benches --bin tours [MODEL.safetensors DATA]`. Without
+//! arguments, the model is a random one of 784 × 32 units whose tours are cut after 50 steps and
+//! after 3.
 //!
-//! `cpu` is processor time a step over that of the bare step, which a busy machine hardly changes; `wall` is the best time of
-//! a step, times threads, over the best bare one: for a quiet machine.
+//! `cpu` is the processor time of a step divided by that of the bare step, which a busy machine
+//! hardly changes. `wall` is the best time of a step, times threads, divided by the best bare one;
+//! it needs a quiet machine.
 
 use mclv::bits::{BitRows, words_for};
 use mclv::data::{DataSpec, Split};
@@ -66,7 +68,7 @@ fn main() -> mclv::Result<()> {
     Ok(())
 }
 
-/// About a fifth of the visible and half of the hidden units on.
+/// Makes a model with about a fifth of the visible and half of the hidden units on.
 fn random_rbm() -> Rbm {
     let (n_visible, n_hidden) = (784, 32);
     let mut rng = Stream::new(1, 0).reader();
@@ -77,14 +79,14 @@ fn random_rbm() -> Rbm {
     Rbm::new(n_visible, n_hidden, &w, &b, &a).expect("sizes fit")
 }
 
-/// Seconds of a step.
+/// The seconds of a step.
 struct Cost {
     cpu: f64,
     wall: f64,
 }
 
 impl Cost {
-    /// Of `work` that makes `n_steps`, over two seconds of processor time.
+    /// Measures `work` that makes `n_steps`, over two seconds of processor time.
     fn of<T>(n_steps: f64, mut work: impl FnMut() -> T) -> Self {
         let begun = cpu_seconds();
         let (mut n, mut wall) = (0.0, f64::INFINITY);
@@ -97,14 +99,14 @@ impl Cost {
     }
 }
 
-/// Processor time of all threads of this process, in hundredths of a second.
+/// Returns the processor time of all threads of this process, in seconds, to a hundredth.
 fn cpu_seconds() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("Linux");
     let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
     fields[11..13].iter().map(|ticks| ticks.parse::<f64>().expect("a number")).sum::<f64>() / 100.0
 }
 
-/// One step h → v → h' of one chain, on one thread.
+/// Measures one step h → v → h' of one chain, on one thread.
 fn bare_step(rbm: &Rbm) -> Cost {
     let isa = Isa::best();
     let weights = Tiles::from_rows(rbm.n_visible(), rbm.n_hidden(), &rbm.weights());

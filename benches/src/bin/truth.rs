@@ -1,7 +1,8 @@
-//! Whether intervals of `log Z` hold on models that mislead: coverage, shares declined, labels.
+//! Test whether intervals of `log Z` hold on models that mislead: coverage, share declined, labels.
 //!
-//! `cargo run --release -p mclv-benches --bin truth -- [METHODS] [SEEDS] [fresh] [KIND]`, for example `mclv,ais,bar 20`.
-//! `best` is the plan without a method of the user's choice, enumeration left out.
+//! `cargo run --release -p mclv-benches --bin truth -- [METHODS] [SEEDS] [fresh] [KIND]`, for
+//! example `mclv,ais,bar 20`. `best` is the plan without a method of the user's choice, without
+//! enumeration.
 
 #[path = "../../../crates/mclv/tests/hard_models/mod.rs"]
 mod hard_models;

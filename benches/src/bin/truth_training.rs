@@ -1,7 +1,9 @@
-//! Are the likelihoods of a training true? Every value of the curve against enumeration, over several seeds.
+//! Test the likelihoods reported during training: every value against enumeration, over several
+//! seeds.
 //!
-//! `cargo run --release -p mclv-benches --bin truth_training -- DATA N_HIDDEN SEEDS [EPOCHS]`. Models that cannot be enumerated
-//! in an hour are compared with BAR of 32 ladders, whose own error is then part of the comparison.
+//! `cargo run --release -p mclv-benches --bin truth_training -- DATA N_HIDDEN SEEDS [EPOCHS]`.
+//! Models that cannot be enumerated in an hour are compared with BAR of 32 ladders, whose own error
+//! is then part of the comparison.
 
 use mclv::data::DataSpec;
 use mclv::partition::{self, BarSettings, ExactSettings, LogZ, base_bias};
@@ -101,7 +103,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// `log Z` by enumeration, or by BAR if that would take more than an hour.
+/// Returns `log Z` by enumeration, or by BAR if that would take more than an hour.
 fn reference(rbm: &Rbm, base: &[f32]) -> mclv::Result<LogZ> {
     match partition::exact(rbm, &ExactSettings::default(), &Silent) {
         Err(Error::TooSlow { .. }) => {

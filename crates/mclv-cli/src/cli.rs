@@ -1,5 +1,6 @@
-//! The top of the command line: the list of commands, and the flags that every command has.
-//! Each command's own arguments are in its file under `commands`.
+//! The list of commands and the flags that all commands share.
+//!
+//! The arguments of each command are in its file under `commands`.
 
 use crate::commands::completions::CompletionsArgs;
 use crate::commands::convert::ConvertArgs;
@@ -30,25 +31,25 @@ pub(crate) struct Cli {
 
 const TOP_EXAMPLES: &str = "\
 Examples:
-  mclv train digits                                    train on the built-in digits, seconds
-  mclv likelihood runs/digits-1/model.safetensors      exact likelihood on train, validation and test
-  mclv logz model.safetensors                          exact log Z, or an estimate with its error bar
-  mclv sample model.safetensors -o samples.png         what it has learnt
-  mclv tours model.safetensors                         how its chain returns to the data, and log Z from that
-  mclv reproduce table2 --quick                        the paper's experiments
-  mclv report runs/digits-1                            a page to look at, or to compare several runs
-  mclv data list                                       the data sets known by name
-  mclv selftest                                        is everything right on this machine?
+  mclv train digits                                train on the built-in digits, in seconds
+  mclv likelihood runs/digits-1/model.safetensors  likelihood of train, validation and test rows
+  mclv logz model.safetensors                      exact log Z, or an estimate with an error bar
+  mclv sample model.safetensors -o samples.png     pictures of samples from the model
+  mclv tours model.safetensors                     tour lengths, and log Z estimated from them
+  mclv reproduce table2 --quick                    a short version of a table of the paper
+  mclv report runs/digits-1                        an HTML page about a run
+  mclv data list                                   the built-in and downloadable data sets
+  mclv selftest                                    check that mclv works correctly on this machine
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
 
 impl Cli {
-    /// What was typed; wrong usage ends the program.
+    /// Parses the arguments of the process. Wrong usage ends the process.
     pub(crate) fn from_arguments() -> Self {
         Self::from_arg_matches(&Self::spelled().get_matches()).unwrap_or_else(|error| error.exit())
     }
 
-    /// All commands. The help of settings comes from the library: it becomes that of flags.
+    /// All commands. The help of settings comes from the library and is rewritten for flags.
     pub(crate) fn spelled() -> clap::Command {
         Self::command().mut_subcommand("train", |train| {
             train.mut_args(|arg| match arg.get_help() {
@@ -62,7 +63,8 @@ impl Cli {
     }
 }
 
-/// `Passes over the data. Default: 100` as `Passes over the data [default: 100]`, with flags in place of settings.
+/// Turns `Rows per update. Default: 128` into `Rows per update [default: 128]`, and names of
+/// settings into flags.
 fn help_of_flag(text: &str) -> String {
     let text = spell(text, Spelling::Flags);
     match text.split_once(". Default: ") {
@@ -71,26 +73,26 @@ fn help_of_flag(text: &str) -> String {
     }
 }
 
-/// Flags of every command.
+/// Flags that all commands share.
 #[derive(Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Print results as JSON, for machines
+    /// Print results as JSON
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Threads to use [default: all cores]; results do not depend on it
+    /// Number of threads [default: all cores]; it does not change results
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// Seed of all random numbers [default: 0]; the same seed gives the same result
+    /// Seed of all random numbers [default: 0]; the same seed gives the same results
     #[arg(long, global = true, value_name = "SEED")]
     pub(crate) seed: Option<u64>,
-    /// Say more on standard error (-vv: still more)
+    /// Print more messages to standard error (-vv: even more)
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub(crate) verbose: u8,
 }
 
 impl Global {
-    /// The seed that was given, or the default.
+    /// The given seed, or the default.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(0)
     }
@@ -98,41 +100,42 @@ impl Global {
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// List, fetch and look at data sets
+    /// List, download and show data sets
     #[command(subcommand)]
     Data(DataCommand),
-    /// Train a model, in a run folder that can be resumed
+    /// Train a model; interrupted runs can be resumed
     Train(Box<TrainArgs>),
-    /// Make an initial model for a data set
+    /// Create an untrained model for a data set
     Init(InitArgs),
-    /// Show what a model file holds
+    /// Show the contents of a model file
     Inspect(InspectArgs),
-    /// Compute the partition function of a model
+    /// Compute or estimate log Z, the log partition function of a model
     Logz(LogzArgs),
     /// Compute the log-likelihood of data under a model
     Likelihood(LikelihoodArgs),
-    /// Draw samples from a model, or fill in what is missing of given rows
+    /// Draw samples from a model, or complete rows of which some units are known
     Sample(SampleArgs),
-    /// Show how the model's chain returns to a stopping set: tour lengths, by label too, and log Z
+    /// Run tours: how long the model's chain takes to return to a stopping set, and log Z from that
     Tours(ToursArgs),
-    /// Make an HTML page of a run, or of several side by side
+    /// Write an HTML report of one run, or a comparison of several runs
     Report(ReportArgs),
-    /// Draw one figure of a run for a paper: .svg or .png
+    /// Draw a figure of one or more runs as .svg or .png
     Plot(PlotArgs),
-    /// Turn data into features: the hidden probabilities of each row
+    /// Compute features of data: the hidden probabilities of each row
     Transform(TransformArgs),
-    /// Convert a model between file formats, which go by extension
+    /// Convert a model between file formats
     Convert(ConvertArgs),
-    /// Make the paper's tables and figures, and go beyond them
+    /// Reproduce the paper's tables and figures, and run further experiments
     Reproduce(ReproduceArgs),
-    /// Check the program on this machine: closed forms, enumeration, random numbers, kernels
+    /// Check that mclv works correctly on this machine
     Selftest,
     /// Print a completion script for a shell
     Completions(CompletionsArgs),
 }
 
 impl Command {
-    /// Whether several processes share its work; else the first does it alone.
+    /// Returns true if several processes share the work of this command. Otherwise the first
+    /// process does it alone.
     pub(crate) fn is_shared(&self) -> bool {
         match self {
             Self::Train(_) | Self::Logz(_) | Self::Likelihood(_) | Self::Tours(_) | Self::Sample(_) => true,

@@ -1,4 +1,4 @@
-//! What `mclv train --tensorboard` writes of each epoch.
+//! The TensorBoard events that `mclv train --tensorboard` writes in each epoch.
 
 use mclv::bits::BitRows;
 use mclv::data::{Dataset, RealRows, Rows};
@@ -8,7 +8,7 @@ use mclv_report::tensorboard::{EventWriter, Histogram, Value};
 use std::path::Path;
 use std::sync::Mutex;
 
-/// Chains shown at most.
+/// The largest number of chains in a picture.
 const MOST: usize = 64;
 /// Buckets of a histogram.
 const N_BUCKETS: usize = 30;
@@ -25,7 +25,7 @@ impl Events {
         Ok(Self { writer: Mutex::new(writer), shape: data.image_shape })
     }
 
-    /// The numbers of an epoch.
+    /// Writes the numbers of an epoch.
     pub(crate) fn epoch(&self, m: &Metrics) {
         let mut values: Vec<(&str, Option<f64>)> = vec![
             ("likelihood/train", m.curve_log_likelihood()),
@@ -56,7 +56,7 @@ impl Events {
         self.write(m.epoch, &values);
     }
 
-    /// How parameters are spread; pictures of filters and chains.
+    /// Writes histograms of the parameters, and pictures of filters and chains.
     pub(crate) fn evaluated(&self, m: &Metrics, rbm: &Rbm, chains: Option<&BitRows>) {
         let spread = [&rbm.weights(), rbm.visible_bias(), rbm.hidden_bias()].map(histogram);
         self.write(
@@ -96,21 +96,21 @@ impl Events {
 
     fn picture(&self, epoch: usize, tag: &str, rows: RealRows, shape: (usize, usize)) -> Result<()> {
         let png = picture::grid(&Rows::Reals(rows), shape, 8)?;
-        // Width and height stand at the head of a PNG.
+        // The header of a PNG holds its width and height.
         let number = |at: usize| png[at..at + 4].iter().fold(0, |n, &b| n << 8 | usize::from(b));
         let shape = (number(20), number(16));
         self.write(epoch, &[(tag, Value::Image { png: &png, shape })]);
         Ok(())
     }
 
-    /// Training goes on if events cannot be written.
+    /// Writes events. If that fails, training continues after a warning.
     fn write(&self, step: usize, values: &[(&str, Value<'_>)]) {
         let Ok(mut writer) = self.writer.lock() else { return };
         writer.write(step, values).unwrap_or_else(|e| tracing::warn!("TensorBoard: {e}"));
     }
 }
 
-/// How the finite ones of the values are spread, over buckets of equal width.
+/// A histogram of the finite values, with buckets of equal width.
 fn histogram(values: &[f32]) -> Histogram {
     let finite = || values.iter().map(|&x| f64::from(x)).filter(|x| x.is_finite());
     let (low, high) = finite().fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), x| (a.min(x), b.max(x)));

@@ -1,8 +1,9 @@
-//! Draw small grey pictures with half-block characters: two pixels to a character.
+//! Draws small grey pictures with half-block characters: two pixels per character.
 
-/// Pictures side by side, each `height × width` values in [0, 1].
+/// Draws pictures side by side, each of `height × width` values in [0, 1].
 ///
-/// Shades are the characters ` ░▒▓█`; where only black and white occur, `▀▄█` double the resolution.
+/// Shades are the characters ` ░▒▓█`. Pictures of only black and white use `▀▄█`, at twice the
+/// resolution.
 pub(crate) fn side_by_side(pictures: &[Vec<f32>], (height, width): (usize, usize)) -> String {
     let binary = pictures.iter().flatten().all(|&x| x == 0.0 || x == 1.0);
     let mut text = String::new();
@@ -20,7 +21,7 @@ pub(crate) fn side_by_side(pictures: &[Vec<f32>], (height, width): (usize, usize
     text
 }
 
-/// Pictures in lines of as many as fit 100 columns, each under its caption if there are any.
+/// Draws pictures in lines of at most 100 columns, each under its caption if there are captions.
 pub(crate) fn gallery(pictures: &[Vec<f32>], captions: Option<&[&str]>, shape: (usize, usize)) -> String {
     let width = shape.1 + 2;
     let abreast = (100 / width).max(1);

@@ -1,8 +1,8 @@
-//! `mclv train --live`: show the report of a run under way to browsers on this machine.
+//! `mclv train --live`: serves the report of a running training to browsers on this machine.
 //!
-//! Two things can be asked for, `/` and `/state?since=VERSION`, and nothing can be changed. Requests name no files. The
-//! server listens on the loopback address only and answers only to its own name, so that no page from elsewhere can read it
-//! through a browser.
+//! The server has two addresses, `/` and `/state?since=VERSION`. It changes nothing, and requests
+//! cannot name files. It listens on the loopback address only and answers only requests for its own
+//! host name, so that no other web page can read it through a browser.
 
 use crate::view::{self, View};
 use anyhow::Context;
@@ -18,12 +18,12 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 const DEFAULT_PORT: u16 = 8377;
-/// Requests answered at a time, their longest head, and how long one may take to come.
+/// Limits: requests at the same time, bytes in the head of a request, and time to receive it.
 const MOST_AT_A_TIME: usize = 8;
 const LONGEST_HEAD: u64 = 8192;
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// A server under way.
+/// A running server.
 pub(crate) struct Server {
     port: u16,
     shared: Arc<Shared>,
@@ -36,9 +36,9 @@ struct Shared {
     ended: AtomicBool,
     stop: AtomicBool,
     n_requests: AtomicUsize,
-    /// When a page last asked, and whether it has been told of the end.
+    /// The time of the last request for the state, and whether the page knows that training ended.
     asked: Mutex<(Option<Instant>, bool)>,
-    /// The page as of a version, and its pictures as of a checkpoint.
+    /// The page of a version, and its pictures of a checkpoint.
     made: Mutex<Made>,
 }
 
@@ -46,17 +46,18 @@ struct Shared {
 struct Made {
     version: String,
     page: Option<Page>,
-    /// The pictures, and when the checkpoint that they show was written.
+    /// The pictures, and the time at which their checkpoint was written.
     view: Option<(u128, View)>,
 }
 
 impl Server {
-    /// Listen; on the port given, else on the usual one or any that is free.
+    /// Starts to listen on the given port, or else on the default port or any free port.
     pub(crate) fn start(folder: &Path, port: Option<u16>) -> anyhow::Result<Self> {
         let bind = |port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let listener = match port {
-            Some(port) => bind(port)
-                .with_context(|| format!("--live: cannot listen on port {port}; name another with --port"))?,
+            Some(port) => bind(port).with_context(|| {
+                format!("--live: cannot listen on port {port}; choose another with --port")
+            })?,
             None => bind(DEFAULT_PORT).or_else(|_| bind(0)).context("--live: cannot listen")?,
         };
         listener.set_nonblocking(true)?;
@@ -81,7 +82,7 @@ impl Server {
         format!("http://127.0.0.1:{}/", self.port)
     }
 
-    /// Training has ended: let an open page hear of it, then stop.
+    /// Stops the server after training has ended. It waits until an open page has the last state.
     pub(crate) fn finish(self) {
         self.shared.ended.store(true, Ordering::Relaxed);
         let until = Instant::now() + Duration::from_secs(4);
@@ -105,7 +106,7 @@ fn listen(listener: &TcpListener, shared: &Arc<Shared>) {
                 shared.n_requests.fetch_add(1, Ordering::Relaxed);
                 let shared = Arc::clone(shared);
                 std::thread::spawn(move || {
-                    // Whoever hangs up has had enough.
+                    // A browser that hangs up is no error.
                     let _ = answer(stream, &shared);
                     shared.n_requests.fetch_sub(1, Ordering::Relaxed);
                 });
@@ -154,13 +155,13 @@ fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'stati
     let mut words = request.split(' ');
     let (method, target) = (words.next().unwrap_or(""), words.next().unwrap_or(""));
     if method != "GET" {
-        return ("405 Method Not Allowed", plain, "only to be looked at\n".into());
+        return ("405 Method Not Allowed", plain, "this page is read-only\n".into());
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
         "/" => match shared.page() {
             Some((_, page)) => ("200 OK", "text/html", page.live_html()),
-            None => ("503 Service Unavailable", plain, "nothing is recorded yet; try again\n".into()),
+            None => ("503 Service Unavailable", plain, "no results yet; try again soon\n".into()),
         },
         "/state" => {
             let ended = shared.ended.load(Ordering::Relaxed);
@@ -175,12 +176,13 @@ fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'stati
                 _ => ("204 No Content", plain, String::new()),
             }
         }
-        _ => ("404 Not Found", plain, "there is / and nothing else\n".into()),
+        _ => ("404 Not Found", plain, "not found; the report is at /\n".into()),
     }
 }
 
 impl Shared {
-    /// The current page and its version. The page is made again only if the run has written something since.
+    /// The current page and its version. The page is built again only if the run has written
+    /// something since.
     fn page(&self) -> Option<(String, Page)> {
         let mut made = self.made.lock().ok()?;
         let version = self.version();
@@ -188,7 +190,7 @@ impl Shared {
             let run = self.folder.read().ok()?;
             let checkpoint = written(&self.folder.checkpoint()).1;
             if made.view.as_ref().is_none_or(|(then, _)| *then != checkpoint) {
-                // Tours are left to the report of the end: they would take time from training.
+                // No tours: they would slow down training. The final report has them.
                 made.view = Some((checkpoint, View::new(&run, false, &Silent).ok()?));
             }
             made.page = made.view.as_ref().map(|(_, view)| view::page(&run, view));
@@ -197,7 +199,7 @@ impl Shared {
         Some((made.version.clone(), made.page.clone()?))
     }
 
-    /// Changes when something was written.
+    /// A version that changes when the run has written something.
     fn version(&self) -> String {
         let ended = self.ended.load(Ordering::Relaxed);
         let (metrics, checkpoint) = (self.folder.metrics(), self.folder.checkpoint());
@@ -205,7 +207,7 @@ impl Shared {
     }
 }
 
-/// Size of a file and when it was written, in milliseconds; zeros if it is not there.
+/// Size and modification time (in milliseconds) of a file; zeros if the file does not exist.
 fn written(path: &Path) -> (u64, u128) {
     let Ok(metadata) = std::fs::metadata(path) else { return (0, 0) };
     let time = metadata.modified().ok().and_then(|t| t.duration_since(UNIX_EPOCH).ok());

@@ -1,4 +1,4 @@
-//! The `mclv` command: typed arguments → library → a table or JSON. Glue only.
+//! The `mclv` command: it parses arguments, calls the library and prints a table or JSON.
 
 mod cli;
 mod commands;
@@ -22,24 +22,25 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 const SUCCESS: u8 = 0;
-/// Other exit codes: usage errors are clap's 2.
+/// Clap exits with 2 for wrong usage.
 const FAILURE: u8 = 1;
-/// How long a rank that fails waits for the first, which in most cases says the same and ends them all.
+/// Time that a failing rank waits for the first rank, which usually prints the same error and ends
+/// all ranks.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// What shells use for a process ended by Ctrl-C.
+/// The exit code that shells use for a process ended by Ctrl-C.
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
-    // Wrong usage is found before there are ranks: each of them says so.
+    // Wrong usage is found before ranks exist, so each process prints it.
     let cli = Cli::from_arguments();
     ranks::run(|| run_and_say(&cli)).into()
 }
 
-/// Do the command and say what went wrong; the exit code.
+/// Runs the command, prints its error if there is one, and returns the exit code.
 fn run_and_say(cli: &Cli) -> u8 {
     match run(cli) {
         Ok(()) => SUCCESS,
-        // Whoever reads our output has had enough: `mclv … | head` is no error.
+        // A closed pipe is no error, as in `mclv … | head`.
         Err(error) if is_broken_pipe(&error) => SUCCESS,
         Err(error) => {
             let code = match error.downcast_ref() {
@@ -120,15 +121,16 @@ fn start_logging(verbose: u8) {
         .init();
 }
 
-/// The command that mends an error of the library, after a separator; nothing for most.
+/// A command that fixes an error of the library, after a separator; empty for most errors.
 fn cure(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
-        Some(mclv::Error::NotFetched { name, .. }) => format!("; to fetch it: mclv data fetch {name}"),
+        Some(mclv::Error::NotFetched { name, .. }) => format!("; fetch it with: mclv data fetch {name}"),
         _ => String::new(),
     }
 }
 
-/// Whether printing failed because nobody reads; files and networks fail with an error of the library.
+/// Returns true if printing failed because of a closed pipe. Files and networks fail with an error
+/// of the library.
 fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<std::io::Error>().is_some_and(|e| e.kind() == std::io::ErrorKind::BrokenPipe)
 }
@@ -143,7 +145,7 @@ mod tests {
         let (name, attempts, files, folder) =
             ("mnist".into(), String::new(), String::new(), std::path::PathBuf::new());
         let error = anyhow::Error::from(mclv::Error::NotFetched { name, attempts, files, folder });
-        assert_eq!(cure(&error.context("train rows")), "; to fetch it: mclv data fetch mnist");
+        assert_eq!(cure(&error.context("train rows")), "; fetch it with: mclv data fetch mnist");
         assert_eq!(cure(&mclv::Error::Cancelled.into()), "");
     }
 

@@ -1,4 +1,4 @@
-//! Print results: aligned tables for people, JSON for machines.
+//! Prints results as aligned tables or as JSON.
 
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use mclv::team;
@@ -8,7 +8,7 @@ use std::io::Write;
 /// Where and how results are printed.
 pub(crate) struct Output {
     json: bool,
-    /// One of several processes, and not the one that speaks.
+    /// True for all processes but the first.
     silent: bool,
 }
 
@@ -17,7 +17,7 @@ impl Output {
         Self { json, silent: !team::is_first() }
     }
 
-    /// Print `value` as JSON if that was asked for; else what `text` makes of it.
+    /// Prints `value` as JSON if the user asked for JSON, else the result of `text`.
     pub(crate) fn print<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         if self.silent {
             return Ok(());
@@ -33,7 +33,7 @@ impl Output {
     }
 }
 
-/// A table with a header; columns named in `right` are aligned to the right.
+/// A table with a header. The columns with the numbers in `right` are aligned to the right.
 pub(crate) fn table(header: &[&str], right: &[usize], rows: impl IntoIterator<Item = Vec<String>>) -> String {
     let mut table = Table::new();
     let line = LineStyle::none().fill('─').junction('─');
@@ -47,7 +47,7 @@ pub(crate) fn table(header: &[&str], right: &[usize], rows: impl IntoIterator<It
     table.trim_fmt()
 }
 
-/// Sentences in lines of at most 80 letters.
+/// Wraps a text in lines of at most 80 characters.
 pub(crate) fn wrapped(text: &str) -> String {
     const WIDTH: usize = 80;
     let (mut lines, mut line) = (Vec::new(), String::new());
@@ -62,7 +62,7 @@ pub(crate) fn wrapped(text: &str) -> String {
     lines.join("\n")
 }
 
-/// `name  value` lines, values aligned.
+/// Formats facts as lines of name and value, with aligned values.
 pub(crate) fn facts(facts: &[(&str, String)]) -> String {
     let width = facts.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
     facts.iter().map(|(name, value)| format!("{name:width$}  {value}\n")).collect()

@@ -1,13 +1,13 @@
-//! Plot tail functions in the terminal, both axes logarithmic.
+//! Plots tail functions in the terminal, with logarithmic axes.
 
 use mclv::tour::Ccdf;
 
 const WIDTH: usize = 64;
-/// What marks the curves, one after the other, and what their confidence bands.
+/// The marks of the curves, in order, and the mark of confidence bands.
 const MARKS: [char; 6] = ['●', '○', '◆', '◇', '■', '□'];
 const BAND: char = '░';
 
-/// `p(ξ > k)` of each curve with its band, and a line that says which is which. Empty if no tour has two steps.
+/// Plots `p(ξ > k)` of each curve with its band, and a legend. Empty if no tour has two steps.
 pub(crate) fn tails(curves: &[(String, &Ccdf)]) -> String {
     let longest = curves.iter().filter_map(|(_, c)| last_length(c)).max().unwrap_or(0);
     let least =
@@ -22,7 +22,7 @@ pub(crate) fn tails(curves: &[(String, &Ccdf)]) -> String {
     let scale = (WIDTH - 1) as f64 / f64::from(longest).ln();
     let mut grid = vec![[' '; WIDTH]; height];
     let at = |curve: &Ccdf, column: usize| {
-        // Where column and length are one, rounding must not take the length before.
+        // Rounding must not turn a whole length into the length before it.
         let k = ((column as f64 / scale).exp() + 1e-9) as u32;
         last_length(curve).filter(|&last| k <= last).and_then(|_| curve.at(k).copied()).filter(|p| p.p > 0.0)
     };
@@ -60,16 +60,16 @@ pub(crate) fn tails(curves: &[(String, &Ccdf)]) -> String {
         .zip(MARKS.into_iter().cycle())
         .map(|((name, _), mark)| format!("{mark} {name}"))
         .collect();
-    text.push_str(&format!("{:9}{}   {BAND} 95 % limits, each length by itself\n", "", names.join("   ")));
+    text.push_str(&format!("{:9}{}   {BAND} 95 % limits for each length\n", "", names.join("   ")));
     text
 }
 
-/// The largest length that a curve says something of.
+/// The largest length for which the curve is known.
 fn last_length(curve: &Ccdf) -> Option<u32> {
     curve.known_up_to.or(curve.points.last().map(|point| point.k))
 }
 
-/// `10^exponent`, short.
+/// `10^exponent` as a short text.
 fn power(exponent: i32) -> String {
     match exponent {
         -3..=3 => format!("{}", 10f64.powi(exponent)),

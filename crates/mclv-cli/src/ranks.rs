@@ -1,22 +1,23 @@
-//! The processes that `mpirun` or `srun` has started are one team.
+//! Joins the processes that `mpirun` or `srun` has started into one team.
 
-/// What launchers tell the processes that they start: how many those are.
+/// Environment variables in which launchers give the number of processes.
 const LAUNCHERS: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
 
-/// How many processes the launcher has started, if there is one.
+/// The number of processes that a launcher has started; `None` without a launcher.
 fn n_started() -> Option<usize> {
     LAUNCHERS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// Do a command, with the other processes if there are any. It returns its exit code.
+/// Runs a command, together with the other processes if there are any. Returns the exit code.
 #[cfg(not(feature = "mpi"))]
 pub(crate) fn run(command: impl Fn() -> u8) -> u8 {
     match n_started() {
         Some(n) if n > 1 => {
-            // As many times as there are processes, if nobody can say which is the first.
+            // Every process prints this, because without MPI none knows whether it is the first.
             eprintln!(
-                "error: started {n} times by an MPI launcher, but built without MPI: each process would do the same. Build with \
-                 `cargo build --release --features mpi` (it needs Open MPI or MPICH, and libclang), or start one process"
+                "error: an MPI launcher has started {n} processes, but this program was built without MPI, so each \
+                 process would do the same work. Build it with `cargo build --release --features mpi` (this needs \
+                 Open MPI or MPICH, and libclang), or start one process"
             );
             crate::FAILURE
         }
@@ -37,20 +38,20 @@ mod with_mpi {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicU64, Ordering};
 
-    /// Bytes that go with the announcement of how many there are.
+    /// Bytes that are sent together with the length of a message.
     const AT_ONCE: usize = 56;
-    /// MPI counts in 31 bits.
+    /// MPI counts bytes in 31 bits.
     const MOST: usize = 1 << 30;
 
     static N_EXCHANGES: AtomicU64 = AtomicU64::new(0);
     static N_BYTES: AtomicU64 = AtomicU64::new(0);
 
-    /// Do a command, with the other processes if there are any. It returns its exit code.
+    /// Runs a command, together with the other processes if there are any. Returns the exit code.
     pub(crate) fn run(command: impl Fn() -> u8) -> u8 {
         let Some(n_started) = super::n_started() else { return command() };
-        // Training goes on in a thread of the pool: one at a time, but not always the first.
+        // Training runs in threads of the pool: one at a time, but not always the first thread.
         let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized) else {
-            eprintln!("error: MPI is running already");
+            eprintln!("error: MPI is already running");
             return crate::FAILURE;
         };
         if threading < Threading::Serialized {
@@ -66,22 +67,22 @@ mod with_mpi {
         let world = World { rank: world.rank() as usize, size: world.size() as usize };
         if world.size != n_started {
             eprintln!(
-                "error: the launcher has started {n_started} processes, but MPI knows of {}: start them with the launcher of the \
-                 MPI that this was built with (srun: --mpi=pmix or --mpi=pmi2)",
+                "error: the launcher has started {n_started} processes, but MPI knows only {}; use the launcher of \
+                 the MPI that this program was built with (srun: --mpi=pmix or --mpi=pmi2)",
                 world.size
             );
             SimpleCommunicator::world().abort(crate::FAILURE.into());
         }
         let code = team::enter(Arc::new(world), &command);
         tracing::info!(
-            "rank {} of {}: {} exchanges, {} bytes handed in",
+            "rank {} of {}: {} exchanges, {} bytes sent",
             world.rank,
             world.size,
             N_EXCHANGES.load(Ordering::Relaxed),
             N_BYTES.load(Ordering::Relaxed)
         );
         if code == crate::FAILURE {
-            // Others may be waiting for this one.
+            // Other ranks may be waiting for this one.
             SimpleCommunicator::world().abort(code.into());
         }
         code

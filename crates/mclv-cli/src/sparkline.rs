@@ -2,8 +2,8 @@
 
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Values as bars of eight heights, at most `width` of them: each stands for the mean of its neighbours. Empty if there are
-/// fewer than two finite values.
+/// Draws values as at most `width` bars of eight heights. Each bar shows the mean of neighbouring
+/// values. Empty if there are fewer than two finite values.
 pub(crate) fn sparkline(values: &[f64], width: usize) -> String {
     let values: Vec<f64> = values.iter().copied().filter(|x| x.is_finite()).collect();
     if values.len() < 2 || width == 0 {

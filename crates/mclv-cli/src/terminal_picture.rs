@@ -1,23 +1,24 @@
-//! Show a PNG in terminals that can: Kitty's graphics protocol, or iTerm2's inline images.
+//! Shows a PNG in terminals that support Kitty's graphics protocol or iTerm2's inline images.
 
 use base64::{Engine, prelude::BASE64_STANDARD};
 use std::io::IsTerminal;
 
-/// How a terminal takes pictures.
+/// The protocol for pictures of a terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Protocol {
     Kitty,
     Iterm,
 }
 
-/// The text that shows a picture, if standard output is a terminal that can.
+/// The text that shows a picture, if standard output is a terminal that supports pictures.
 pub(crate) fn inline(png: &[u8]) -> Option<String> {
     let variable = |name: &str| std::env::var(name).ok();
     let protocol = std::io::stdout().is_terminal().then(|| protocol(&variable))??;
     Some(encode(png, protocol))
 }
 
-/// What the terminal says of itself. Multiplexers pass its variables on, but not pictures.
+/// The protocol that the terminal's variables announce. Multiplexers pass on the variables of the
+/// terminal, but not pictures.
 fn protocol(variable: &dyn Fn(&str) -> Option<String>) -> Option<Protocol> {
     let term = variable("TERM").unwrap_or_default();
     if variable("TMUX").is_some() || term.starts_with("screen") || term.starts_with("tmux") {
@@ -36,7 +37,7 @@ fn encode(png: &[u8], protocol: Protocol) -> String {
     match protocol {
         Protocol::Iterm => format!("\x1b]1337;File=inline=1;size={}:{text}\x07\n", png.len()),
         Protocol::Kitty => {
-            // At most 4,096 characters at a time; m says whether more follow.
+            // At most 4,096 characters at a time; m is 1 if more follow.
             let chunks: Vec<&[u8]> = text.as_bytes().chunks(4096).collect();
             let mut all = String::new();
             for (k, chunk) in chunks.iter().enumerate() {

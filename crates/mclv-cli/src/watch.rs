@@ -1,4 +1,4 @@
-//! Show progress on standard error, hear Ctrl-C, and say what is fetched.
+//! Shows progress and downloads on standard error, and handles Ctrl-C.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use mclv::progress::Progress;
@@ -10,21 +10,23 @@ use std::time::{Duration, Instant};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static N_WATCHES: AtomicUsize = AtomicUsize::new(0);
-/// Launchers and batch systems send a signal more than once: what comes this soon after the first is the same wish.
+/// Launchers and batch systems send a signal more than once. Signals within this time of the first
+/// count as the same signal.
 const SAME_WISH: Duration = Duration::from_secs(2);
 
 /// A progress bar with rate and remaining time; silent if standard error is not a terminal.
 ///
-/// The first Ctrl-C (or SIGTERM) asks the work to stop, another one two seconds later ends the process. Where nothing is
-/// watched, so does the first.
+/// The first Ctrl-C (or SIGTERM) asks the work to stop. Another one, at least two seconds later,
+/// ends the process. If no work is watched, the first one ends the process.
 pub(crate) struct Watch {
     bar: ProgressBar,
-    /// Of several processes one speaks.
+    /// True for the one process that prints.
     speaks: bool,
 }
 
 impl Watch {
-    /// Watch work that is measured in `unit` (`states`, `B`), or in nothing that would tell people something.
+    /// Watches work that is measured in `unit` (`states`, `B`). If `unit` is empty, no rate is
+    /// shown.
     pub(crate) fn new(what: &str, unit: &str) -> Self {
         listen_for_ctrl_c();
         N_WATCHES.fetch_add(1, Ordering::Relaxed);
@@ -40,7 +42,7 @@ impl Watch {
         let style = format!("{what} {{bar:30}} {{percent:>3}} % {amount}{{eta}} left  {{msg}}");
         let unit = unit.to_owned();
         let rate = move |state: &ProgressState, out: &mut dyn Write| {
-            // Whoever draws the bar has nowhere to report an error to.
+            // The bar cannot report an error.
             let _ = match state.per_sec() {
                 rate if rate >= 1e6 => write!(out, "{:.0} million {unit}/s", rate / 1e6),
                 rate => write!(out, "{rate:.0} {unit}/s"),
@@ -52,12 +54,12 @@ impl Watch {
 }
 
 impl Watch {
-    /// Show `text` after the bar.
+    /// Shows `text` after the bar.
     pub(crate) fn say(&self, text: String) {
         self.bar.set_message(text);
     }
 
-    /// Print a line above the bar, to standard error.
+    /// Prints a line above the bar, to standard error.
     pub(crate) fn above(&self, text: &str) {
         if self.speaks {
             self.bar.suspend(|| eprintln!("{text}"));
@@ -78,8 +80,7 @@ impl Progress for Watch {
         STOP.load(Ordering::Relaxed)
     }
 
-    /// Whoever runs a command on a named data set wants its files, but is told where they come
-    /// from.
+    /// A command on a named data set may download its files, and prints where they come from.
     fn may_fetch(&self, how: &str) -> bool {
         self.above(how);
         true
@@ -93,7 +94,7 @@ impl Drop for Watch {
     }
 }
 
-/// Whether a signal ends the process; else the work is asked to stop.
+/// Returns true if a signal ends the process, false if it asks the work to stop.
 fn ends_at_once(since_first: Option<Duration>, is_watched: bool) -> bool {
     since_first.map_or(!is_watched, |since| since >= SAME_WISH)
 }
@@ -111,7 +112,7 @@ fn listen_for_ctrl_c() {
             STOP.store(true, Ordering::Relaxed);
         });
         if let Err(error) = listening {
-            tracing::warn!("Ctrl-C will not be handled gently: {error}");
+            tracing::warn!("Ctrl-C will end the program without saving: {error}");
         }
     });
 }

@@ -2,10 +2,11 @@
 //! `tests/pins`.
 //!
 //! Each line of the table below is a test: a name, and one or several commands, separated by `;`.
-//! The commands run in a folder that holds a copy of `tests/pins/given`. `tests/pins/NAME.json` holds
-//! their output and the files that they made or changed, without times and versions of the program.
-//! `MCLV_UPDATE_PINS=1 cargo test -p mclv-cli --test pins` writes these files anew; read their
-//! differences before you commit them. `RAYON_NUM_THREADS` and `MCLV_ISA=portable` change no pin.
+//! The commands run in a folder that holds a copy of `tests/pins/given`. `tests/pins/NAME.json`
+//! holds their output and the files that they made or changed, without times and versions of the
+//! program. `MCLV_UPDATE_PINS=1 cargo test -p mclv-cli --test pins` writes these files anew; read
+//! their differences before you commit them. `RAYON_NUM_THREADS` and `MCLV_ISA=portable` change no
+//! pin.
 
 #[allow(dead_code, reason = "the other test program uses the rest")]
 #[path = "cli/support.rs"]
@@ -29,8 +30,8 @@ macro_rules! pins {
 
 // In `tests/pins/given`, `bars.safetensors` (16 × 10 units), `digits.safetensors` (64 × 12) and
 // `grey.safetensors` (4 × 3) are trained models, `set.safetensors` is a stopping set of the second.
-// `runs` holds interrupted runs. `rows.csv` has labels in its last column, and `weights.csv` a weight
-// for each of its rows.
+// `runs` holds interrupted runs. `rows.csv` has labels in its last column, and `weights.csv` a
+// weight for each of its rows.
 pins! {
     // Training: the defaults, every gradient, every policy for tours that have not returned.
     train_default_up_to_64_units: "train digits --hidden 12 --epochs 3 -o run";
@@ -74,7 +75,8 @@ pins! {
     train_names_its_folder: "train ising --hidden 4 --epochs 1; train ising --hidden 4 --epochs 1 --no-report";
     train_config_and_flags: "train --config config.toml --hidden 12 --k 2 --seed 4 --lr 0.1 -o run; train --config run/config.toml -o again";
 
-    // Runs that an earlier version began and did not finish: the same model as that of the whole run.
+    // Runs that an earlier version began and did not finish: the same model as that of the whole
+    // run.
     resume_lvs: "train --resume runs/lvs; train --config runs/lvs/config.toml --no-report -o whole";
     resume_pcd_adam: "train --resume runs/pcd-adam; train --config runs/pcd-adam/config.toml --no-report -o whole";
     resume_in_warm_up: "train --resume runs/warm-up; train --config runs/warm-up/config.toml --no-report -o whole";
@@ -185,7 +187,8 @@ fn run(commands: &str) -> String {
     text
 }
 
-/// What one command prints. A failure adds the exit code, and a warning the lines of standard error.
+/// What one command prints. A failure adds the exit code, and a warning the lines of standard
+/// error.
 fn output(sandbox: &Sandbox, command: &str) -> Value {
     let args: Vec<&str> = command.split(' ').chain(["--json"]).collect();
     let outcome = sandbox.run(&args);
@@ -222,8 +225,8 @@ fn files(folder: &Path) -> Files {
 /// The most lines of metrics that a pin holds; of longer ones it holds a digest.
 const READABLE: usize = 40;
 
-/// What is pinned of a file depends on its kind. `None` for the run folders of `reproduce`: the other
-/// files hold their results.
+/// What is pinned of a file depends on its kind. `None` for the run folders of `reproduce`: the
+/// other files hold their results.
 fn content(name: &str, bytes: &[u8]) -> Option<Value> {
     let text = || std::str::from_utf8(bytes).unwrap();
     let is_reproduction = name.starts_with("r/");
@@ -277,8 +280,8 @@ fn sha256(bytes: &[u8]) -> String {
     Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Remove times, versions of the program, and lengths of files that hold times. The settings of a run
-/// of `reproduce` are removed too: they decide the name of its file, which is pinned.
+/// Remove times, versions of the program, and lengths of files that hold times. The settings of a
+/// run of `reproduce` are removed too: they decide the name of its file, which is pinned.
 fn stable(mut value: Value) -> Value {
     const LEFT_OUT: [&str; 6] =
         ["seconds", "cpu_seconds", "core_seconds", "mclv_version", "metrics_bytes", "task"];

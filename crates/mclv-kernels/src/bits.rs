@@ -4,12 +4,12 @@
 //! row r, 100 bits, 2 words:   word 0                      word 1
 //!                             bit 0 … bit 63 (LSB first)  bit 64 … bit 99, then 28 zero bits
 //! ```
-//! Bit `i` of a row is bit `i % 64` of word `i / 64`. The padding bits after the last one are always zero,
-//! so words can be compared, hashed and counted without masking.
+//! Bit `i` of a row is bit `i % 64` of word `i / 64`. The padding bits after the last one are
+//! always zero, so words can be compared, hashed and counted without masking.
 
 use std::fmt;
 
-/// How many 64-bit words hold `n_bits` bits.
+/// Returns the number of 64-bit words that hold `n_bits` bits.
 ///
 /// ```
 /// assert_eq!(mclv_kernels::bits::words_for(784), 13);
@@ -18,7 +18,7 @@ pub const fn words_for(n_bits: usize) -> usize {
     n_bits.div_ceil(64)
 }
 
-/// The positions of the set bits of a packed row, in increasing order.
+/// Returns the positions of the set bits of a packed row, in increasing order.
 ///
 /// ```
 /// let ones: Vec<usize> = mclv_kernels::bits::ones(&[0b1010, 1]).collect();
@@ -51,12 +51,13 @@ pub struct BitRows {
 }
 
 impl BitRows {
-    /// `n_rows` states of `n_bits` zero bits.
+    /// Creates `n_rows` states of `n_bits` zero bits.
     pub fn zeros(n_rows: usize, n_bits: usize) -> Self {
         Self { n_rows, n_bits, words: vec![0; n_rows * words_for(n_bits)] }
     }
 
-    /// Pack `n_rows × n_bits` values, row by row; `on` says which are ones.
+    /// Packs `n_rows × n_bits` values, row by row. `on` returns true for the values that become
+    /// ones.
     ///
     /// # Panics
     /// If `values` is not a whole number of rows.
@@ -75,7 +76,7 @@ impl BitRows {
         rows
     }
 
-    /// Take packed words, row after row. The padding bits must be zero.
+    /// Creates rows from packed words, row after row. The padding bits must be zero.
     ///
     /// # Panics
     /// If the words do not make whole rows.
@@ -85,82 +86,82 @@ impl BitRows {
         Self { n_rows: words.len() / n, n_bits, words }
     }
 
-    /// All `2^n_bits` states, counting up.
+    /// Returns all `2^n_bits` states, counting up.
     ///
     /// # Panics
-    /// If there are more than `2^30`.
+    /// If there are more than `2^30` states.
     pub fn all_states(n_bits: usize) -> Self {
         assert!((1..=30).contains(&n_bits), "2^{n_bits} states");
         Self::from_words(n_bits, (0..1 << n_bits).collect())
     }
 
-    /// Add the rows of `other` at the end.
+    /// Appends the rows of `other`.
     ///
     /// # Panics
-    /// If its rows have another length.
+    /// If the rows of `other` have another length.
     pub fn append(&mut self, other: &Self) {
         assert_eq!(self.n_bits, other.n_bits, "bits per row");
         self.words.extend_from_slice(&other.words);
         self.n_rows += other.n_rows;
     }
 
-    /// Number of states.
+    /// The number of states.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Bits per state.
+    /// The number of bits per state.
     pub fn n_bits(&self) -> usize {
         self.n_bits
     }
 
-    /// Words per state.
+    /// The number of words per state.
     pub fn n_words(&self) -> usize {
         words_for(self.n_bits)
     }
 
-    /// All words, row after row.
+    /// Returns all words, row after row.
     pub fn words(&self) -> &[u64] {
         &self.words
     }
 
-    /// The packed words of state `row`.
+    /// Returns the packed words of state `row`.
     pub fn row(&self, row: usize) -> &[u64] {
         let n = self.n_words();
         &self.words[row * n..(row + 1) * n]
     }
 
-    /// The packed words of state `row`, to be written. Keep the padding bits zero.
+    /// Returns the packed words of state `row` for writing. Keep the padding bits zero.
     pub fn row_mut(&mut self, row: usize) -> &mut [u64] {
         let n = self.n_words();
         &mut self.words[row * n..(row + 1) * n]
     }
 
-    /// The rows `first .. first + n` as one slice of words.
+    /// Returns the rows `first .. first + n` as one slice of words.
     pub fn rows(&self, first: usize, n: usize) -> &[u64] {
         let w = self.n_words();
         &self.words[first * w..(first + n) * w]
     }
 
-    /// All words, to be written block by block. Keep the padding bits zero.
+    /// Returns all words for writing. Keep the padding bits zero.
     pub fn words_mut(&mut self) -> &mut [u64] {
         &mut self.words
     }
 
-    /// Bit `bit` of state `row`.
+    /// Returns bit `bit` of state `row`.
     pub fn get(&self, row: usize, bit: usize) -> bool {
         assert!(bit < self.n_bits, "bit {bit} of {}", self.n_bits);
         self.row(row)[bit / 64] >> (bit % 64) & 1 == 1
     }
 
-    /// Set bit `bit` of state `row`.
+    /// Sets bit `bit` of state `row`.
     pub fn set(&mut self, row: usize, bit: usize, on: bool) {
         assert!(bit < self.n_bits, "bit {bit} of {}", self.n_bits);
         let word = &mut self.row_mut(row)[bit / 64];
         *word = *word & !(1 << (bit % 64)) | u64::from(on) << (bit % 64);
     }
 
-    /// A new matrix of the rows named by `indices`, in that order.
+    /// Returns a new matrix of the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
         let mut words = Vec::with_capacity(indices.len() * self.n_words());
         for &i in indices {

@@ -1,4 +1,4 @@
-//! Find out once which instruction set the kernels may use.
+//! Detect once which instruction set the kernels may use.
 
 use std::fmt;
 use std::sync::OnceLock;
@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Isa(Kind);
 
-/// Private, so that an `Isa` can only be had through a constructor that looked at the CPU.
+/// This type is private, so that every `Isa` comes from a constructor that has checked the CPU.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Kind {
     Portable,
@@ -24,12 +24,14 @@ pub(crate) enum Kind {
 }
 
 impl Isa {
-    /// Plain Rust: on every CPU, and the oracle of the others.
+    /// Returns plain Rust, which runs on every CPU. The other instruction sets are tested against
+    /// it.
     pub const fn portable() -> Self {
         Self(Kind::Portable)
     }
 
-    /// AVX2 with FMA (and the bit instructions that always come along), where the CPU has them.
+    /// Returns AVX2 with FMA (and the bit instructions that always come with them), if the CPU has
+    /// them.
     pub fn avx2() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2")
@@ -42,8 +44,8 @@ impl Isa {
         None
     }
 
-    /// AVX2 with the registers, the three-way logic and the compression of AVX-512, still 256 bits wide, where the CPU
-    /// has them (Ice Lake, Zen 4 and later).
+    /// Returns AVX2 with the registers, the three-way logic and the compression of AVX-512, still
+    /// 256 bits wide, if the CPU has them (Ice Lake, Zen 4 and later).
     pub fn avx512() -> Option<Self> {
         #[cfg(target_arch = "x86_64")]
         if Self::avx2().is_some()
@@ -58,12 +60,13 @@ impl Isa {
         None
     }
 
-    /// All that this CPU has, the portable one first.
+    /// Returns all instruction sets that this CPU has, the portable one first.
     pub fn available() -> Vec<Self> {
         std::iter::once(Self::portable()).chain(Self::avx2()).chain(Self::avx512()).collect()
     }
 
-    /// The fastest that this CPU has; less if the environment says `MCLV_ISA=portable` or `MCLV_ISA=avx2`.
+    /// Returns the fastest instruction set that this CPU has, or a slower one if the environment
+    /// sets `MCLV_ISA=portable` or `MCLV_ISA=avx2`.
     pub fn best() -> Self {
         static BEST: OnceLock<Isa> = OnceLock::new();
         *BEST.get_or_init(|| match std::env::var("MCLV_ISA") {
@@ -73,7 +76,7 @@ impl Isa {
         })
     }
 
-    /// `portable`, `avx2+fma` or `avx512vl`.
+    /// Returns the name: `portable`, `avx2+fma` or `avx512vl`.
     pub const fn name(self) -> &'static str {
         match self.0 {
             Kind::Portable => "portable",
@@ -101,8 +104,9 @@ impl fmt::Debug for Isa {
     }
 }
 
-/// Define safe entry points `fn name(isa, …)`, each compiled for every instruction set from the function
-/// generic over [`Simd`](crate::arch::Simd), and perhaps over a constant, that is named after `=`.
+/// Defines safe entry points `fn name(isa, …)`. Each is compiled for every instruction set from the
+/// function named after `=`, which is generic over [`Simd`](crate::arch::Simd) and perhaps over a
+/// constant.
 macro_rules! kernels {
     ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:ident $(<$flag:literal>)?;)*) => {
         $($(#[$meta])*

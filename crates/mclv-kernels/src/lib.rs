@@ -1,23 +1,26 @@
 //! Packed-bit, vectorised kernels for binary energy-based models.
 //!
-//! This crate knows bits, floats and slices; it does not know what a Boltzmann machine is. It is the only
-//! crate of the workspace in which `unsafe` may appear. Everything public is safe to call.
+//! This crate handles bits, floats and slices; it does not know what a Boltzmann machine is. It is
+//! the only crate of the workspace in which `unsafe` may appear. All public functions are safe to
+//! call.
 //!
 //! * [`bits`]: rows of packed 0/1 states.
-//! * [`rng`]: counter-based random numbers (Philox4x32-10); the same draw whatever thread asks for it.
-//! * [`Isa`]: which instruction set the kernels use, found once at run time.
+//! * [`rng`]: counter-based random numbers (Philox4x32-10), the same on every thread.
+//! * [`Isa`]: the instruction set that the kernels use, detected once at run time.
 //! * [`math`]: `exp`, `sigmoid`, `softplus` over slices, in `f32` and `f64`.
-//! * [`tiles`]: the weight layout all layer kernels read.
-//! * [`layer`]: one layer given the other (inputs, means, Bernoulli bits) and the outer products of a gradient.
+//! * [`tiles`]: the weight layout that all layer kernels read.
+//! * [`layer`]: one layer given the other (inputs, means, Bernoulli bits) and the outer products of
+//!   a gradient.
 //! * [`update`]: gradient steps.
 //! * [`enumerate`]: sums of products over all `2^n` states.
 //! * [`moments`]: averages of a unit over all `2^n` states, with each bit.
 //!
 //! # Reproducibility
 //!
-//! Every kernel is written once, over eight `f32` or four `f64` lanes, and compiled for each instruction
-//! set. All of them do the same operations in the same order, fused multiply-adds included, so results are
-//! **bit-identical** between the portable and the AVX2 path, and do not depend on the number of threads.
+//! Every kernel is written once, over eight `f32` or four `f64` lanes, and compiled for each
+//! instruction set. All builds do the same operations in the same order, fused multiply-adds
+//! included. So results are **bit-identical** between the portable and the AVX2 path, and do not
+//! depend on the number of threads.
 
 mod arch;
 pub mod bits;

@@ -1,8 +1,8 @@
 //! Compute `exp`, `sigmoid` and `softplus` over slices.
 //!
-//! Errors, measured in the tests over the whole range: at most **2 ulp** in `f32` (against `f64`) and **3 ulp**
-//! in `f64` (against the standard library, itself good to about one). Overflow gives ∞, underflow is gradual,
-//! NaN gives NaN. No function branches on its data.
+//! Errors were measured in the tests over the whole range: at most **2 ulp** in `f32` (against
+//! `f64`) and **3 ulp** in `f64` (against the standard library, itself good to about one). Overflow
+//! gives ∞, underflow is gradual, NaN gives NaN. No function branches on its data.
 
 use crate::arch::{F32Lanes, Lanes, Scalar, Simd};
 use crate::isa::kernels;
@@ -14,7 +14,7 @@ fn polynomial<L: Lanes>(coefficients: &'static [L::Scalar], x: L) -> L {
     rest.iter().rev().fold(L::splat(*last), |p, &c| p.mul_add(x, L::splat(c)))
 }
 
-/// `eˣ = p·2ⁿ` with `p` in [0.7, 1.42]; NaN becomes a huge negative exponent's.
+/// `eˣ = p·2ⁿ` with `p` in [0.7, 1.42]. NaN becomes a huge negative exponent's.
 #[inline(always)]
 fn exp_parts<L: Lanes>(x: L) -> (L, L) {
     let n = x.mul(L::splat(L::Scalar::LOG2_E)).round();
@@ -78,7 +78,7 @@ pub(crate) fn softplus<L: Lanes>(x: L) -> L {
     zero.max(x).add(log1p)
 }
 
-/// Apply `f` to each element, eight or four at a time; the last few are padded with zeros.
+/// Applies `f` to each element, eight or four at a time. The last few are padded with zeros.
 macro_rules! map_in_place {
     ($($(#[$meta:meta])* $name:ident, $generic:ident, $float:ty, $lanes:ident, $n:literal, $f:ident;)*) => {
         $(#[inline(always)]
@@ -102,11 +102,11 @@ macro_rules! map_in_place {
 }
 
 map_in_place! {
-    /// Replace each `x` by `eˣ`.
+    /// Replaces each `x` by `eˣ`.
     exp_f32, exp_f32_generic, f32, F32, 8, exp;
-    /// Replace each `x` by `eˣ`.
+    /// Replaces each `x` by `eˣ`.
     exp_f64, exp_f64_generic, f64, F64, 4, exp;
-    /// Replace each `x` by `1/(1 + e⁻ˣ)`.
+    /// Replaces each `x` by `1/(1 + e⁻ˣ)`.
     ///
     /// ```
     /// use mclv_kernels::{Isa, math};
@@ -115,11 +115,11 @@ map_in_place! {
     /// assert_eq!(x, [0.5, 3.783506e-44, 1.0]);
     /// ```
     sigmoid_f32, sigmoid_f32_generic, f32, F32, 8, sigmoid;
-    /// Replace each `x` by `1/(1 + e⁻ˣ)`.
+    /// Replaces each `x` by `1/(1 + e⁻ˣ)`.
     sigmoid_f64, sigmoid_f64_generic, f64, F64, 4, sigmoid;
-    /// Replace each `x` by `ln(1 + eˣ)`.
+    /// Replaces each `x` by `ln(1 + eˣ)`.
     softplus_f32, softplus_f32_generic, f32, F32, 8, softplus;
-    /// Replace each `x` by `ln(1 + eˣ)`.
+    /// Replaces each `x` by `ln(1 + eˣ)`.
     softplus_f64, softplus_f64_generic, f64, F64, 4, softplus;
 }
 
@@ -141,7 +141,7 @@ pub(crate) fn softplus_sum_generic<S: Simd>(x: &[f64]) -> f64 {
 }
 
 kernels! {
-    /// `Σ ln(1 + eˣ)`, the heart of a free energy.
+    /// Returns `Σ ln(1 + eˣ)`, the main part of a free energy.
     ///
     /// ```
     /// use mclv_kernels::{Isa, math};
@@ -206,7 +206,8 @@ mod tests {
                 let mut y = xs.clone();
                 kernel(isa, &mut y);
                 for (&x, &y) in xs.iter().zip(&y) {
-                    // The libm values compared with are themselves good to about 1 ulp, composed ones to 2.
+                    // The libm values compared with are themselves good to about 1 ulp, composed
+                    // ones to 2.
                     assert!(
                         ulps_f64(y, exact(x)) <= 3.0,
                         "{isa} f64 function {k} at {x}: {y} vs {}",

@@ -1,7 +1,8 @@
-//! Average a unit over all `2^n` states of the layer that feeds it, together with each bit of that layer.
+//! Average a unit over all `2^n` states of the layer that feeds it, together with each bit of that
+//! layer.
 //!
-//! A unit with bias `b` and weights `w` is off with probability `1/(1 + e^{b + wᵀy})` if the other layer is in state `y`. With weights `p(y)`
-//! for all states, [`off`] gives
+//! A unit with bias `b` and weights `w` is off with probability `1/(1 + e^{b + wᵀy})` if the other
+//! layer is in state `y`. Given weights `p(y)` for all states, [`off`] computes
 //!
 //! ```text
 //! Σ_y p(y)/(1 + e^{b + wᵀy})       and, for each j,       Σ_y p(y) y_j/(1 + e^{b + wᵀy})
@@ -9,32 +10,37 @@
 //!
 //! # Algorithm
 //!
-//! The bits of `y` fall into *low* (10) and *high*. `e^{Σ_low w}` and `e^{b + Σ_high w}` are tabulated, so a state costs a multiply-add, a division
-//! and two additions: to its low bits' sum and to its high bits'. What is wanted follows from these marginal sums alone, by folding
-//! them in half once for each bit. Only if tables could overflow are exponentials taken state by state.
+//! The bits of `y` are split into *low* (10) and *high* bits. `e^{Σ_low w}` and `e^{b + Σ_high w}`
+//! are tabulated, so a state costs a multiply-add, a division and two additions: to the sum of its
+//! low bits and to that of its high bits. The results follow from these marginal sums alone, by
+//! folding them in half once for each bit. Exponentials are computed state by state only if tables
+//! could overflow.
 
 use crate::arch::{Lanes, Simd};
 use crate::isa::kernels;
 use crate::math;
 
-/// A table of low bits and its marginal sums fit the first cache.
+/// The number of low bits. Their table and its marginal sums fit into the first-level cache.
 const LOW_BITS: usize = 10;
 
 /// The largest `|b| + Σ|w|` whose exponentials may be multiplied.
 const MAX_RANGE: f64 = 600.0;
 
-/// Memory of [`off`], to be used again.
+/// Reusable memory of [`off`].
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     low: Vec<f64>,
     high: Vec<f64>,
     of_low: Vec<f64>,
     of_high: Vec<f64>,
-    /// `1 + e^x` of the states of one high value, where tables would overflow.
+    /// `1 + e^x` of the states of one high value, if tables would overflow.
     one_by_one: Vec<f64>,
 }
 
-/// Sum `values` (one for each state) over the states in which bit `j` is set, for each `j`; returns the sum of all. Spoils `values`.
+/// Sums `values` (one for each state) over the states in which bit `j` is set, for each `j`, and
+/// returns the sum of all.
+///
+/// The contents of `values` are overwritten.
 ///
 /// ```
 /// let mut of_bit = [0.0; 2];
@@ -56,7 +62,7 @@ pub fn fold(values: &mut [f64], of_bit: &mut [f64]) -> f64 {
     values[0]
 }
 
-/// `first + Σ w_j` over the set bits of every state.
+/// Computes `first + Σ w_j` over the set bits of every state.
 fn sums(first: f64, w: &[f32], out: &mut Vec<f64>) {
     out.clear();
     out.push(first);
@@ -83,7 +89,7 @@ fn off_generic<S: Simd>(bias: f32, w: &[f32], p: &[f64], scratch: &mut Scratch, 
     off_registers::<S>(bias, w, p, scratch, of_bit)
 }
 
-/// [`off`] of at least one register of states.
+/// Computes [`off`] for at least one register of states.
 #[inline(always)]
 fn off_registers<S: Simd>(bias: f32, w: &[f32], p: &[f64], scratch: &mut Scratch, of_bit: &mut [f64]) -> f64 {
     let (w_low, w_high) = w.split_at(w.len().min(LOW_BITS));
@@ -116,7 +122,7 @@ fn off_registers<S: Simd>(bias: f32, w: &[f32], p: &[f64], scratch: &mut Scratch
     fold(of_high, high_bits)
 }
 
-/// Add `p / denominator(x)` to `sums`, state by state; the sum of all.
+/// Adds `p / denominator(x)` to `sums`, state by state. Returns the sum of all.
 #[inline(always)]
 fn divide<S: Simd>(p: &[f64], x: &[f64], denominator: impl Fn(S::F64) -> S::F64, sums: &mut [f64]) -> f64 {
     let ((p, _), (x, _), (sums, _)) = (p.as_chunks::<4>(), x.as_chunks::<4>(), sums.as_chunks_mut::<4>());
@@ -132,7 +138,8 @@ fn divide<S: Simd>(p: &[f64], x: &[f64], denominator: impl Fn(S::F64) -> S::F64,
 }
 
 kernels! {
-    /// `Σ_y p(y)/(1 + e^{b + wᵀy})` over all states; and into `of_bit`, the same over the states in which each bit is set.
+    /// Returns `Σ_y p(y)/(1 + e^{b + wᵀy})` over all states. Writes to `of_bit` the same sum over
+    /// the states in which each bit is set.
     ///
     /// ```
     /// use mclv_kernels::{Isa, moments};

@@ -1,17 +1,19 @@
 //! Draw counter-based random numbers: Philox4x32-10 (Salmon et al., SC 2011).
 //!
-//! A random number is a pure function of where it stands: the *seed* is the key, the *stream* (a chain, a
-//! tour, a row), the *step* in that stream and the *block* in that step make up the counter. Nothing is
-//! carried from draw to draw, so any thread may compute any of them, in any order, and always gets the same.
+//! A random number is a pure function of its place: the *seed* is the key, and the *stream* (a
+//! chain, a tour, a row), the *step* in that stream and the *block* in that step make up the
+//! counter. Nothing is carried from draw to draw, so any thread may compute any draw, in any order,
+//! and always gets the same number.
 //!
 //! ```text
 //! counter word   0            1           2 and 3
 //!                block (u32)  step (u32)  stream (u64)
 //! ```
-//! A layer kernel that draws a Bernoulli bit for each of 64 units (one word `w`) uses blocks `8w … 8w+7`. The low
-//! half of output word `j` of block `8w + 4g + l` decides unit `32g + 16⌊j/2⌋ + 2l + (j mod 2)` of that word, the high
-//! half the unit 8 beyond: the order in which four blocks leave a 256-bit register. What 16 bits leave open, word 0 of
-//! block `2³¹ + i` decides for unit `i` of the layer.
+//! A layer kernel that draws a Bernoulli bit for each of 64 units (one word `w`) uses blocks
+//! `8w … 8w+7`. The low half of output word `j` of block `8w + 4g + l` decides unit
+//! `32g + 16⌊j/2⌋ + 2l + (j mod 2)` of that word; the high half decides the unit 8 beyond. This is
+//! the order in which four blocks leave a 256-bit register. If 16 bits do not decide unit `i` of
+//! the layer, word 0 of block `2³¹ + i` does.
 
 const M0: u32 = 0xD251_1F53;
 const M1: u32 = 0xCD9E_8D57;
@@ -20,12 +22,12 @@ const W1: u32 = 0xBB67_AE85;
 
 /// The multipliers of the two halves of a round.
 pub(crate) const MULTIPLIERS: [u32; 2] = [M0, M1];
-/// What the key grows by after each round.
+/// The amounts by which the key grows after each round.
 pub(crate) const WEYL: [u32; 2] = [W0, W1];
-/// Rounds per block.
+/// The number of rounds per block.
 pub(crate) const N_ROUNDS: usize = 10;
 
-/// A sequence of steps of random numbers: one chain's, one tour's, one purpose's.
+/// A stream of random numbers, divided into steps: for example that of one chain or one tour.
 ///
 /// ```
 /// use mclv_kernels::rng::Stream;
@@ -40,17 +42,17 @@ pub struct Stream {
 }
 
 impl Stream {
-    /// Stream number `id` of `seed`.
+    /// Returns stream number `id` of `seed`.
     pub const fn new(seed: u64, id: u64) -> Self {
         Self { seed, id }
     }
 
-    /// The draws of step `step`.
+    /// Returns the draws of step `step`.
     pub const fn at(self, step: u32) -> Draws {
         Draws { stream: self, step }
     }
 
-    /// Read the whole stream in order, for work that is not laid out in steps.
+    /// Returns a reader of the whole stream in order, for work that is not divided into steps.
     pub const fn reader(self) -> Reader {
         Reader { stream: self, position: 0, buffer: [0; 4], left: 0 }
     }
@@ -72,7 +74,7 @@ impl Draws {
         [block, self.step, self.stream.id as u32, (self.stream.id >> 32) as u32]
     }
 
-    /// Four uniform 32-bit numbers: block `block` of this step.
+    /// Returns four uniform 32-bit numbers: block `block` of this step.
     pub const fn block(self, block: u32) -> [u32; 4] {
         philox(self.counter(block), self.key())
     }
@@ -91,7 +93,7 @@ const fn philox(mut x: [u32; 4], mut key: [u32; 2]) -> [u32; 4] {
     x
 }
 
-/// A stream read in order.
+/// A generator that reads a stream in order.
 ///
 /// ```
 /// use mclv_kernels::rng::Stream;
@@ -110,7 +112,7 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A uniform 32-bit number.
+    /// Returns a uniform 32-bit number.
     pub fn next_u32(&mut self) -> u32 {
         if self.left == 0 {
             self.buffer = self.stream.at((self.position >> 32) as u32).block(self.position as u32);
@@ -121,17 +123,17 @@ impl Reader {
         self.buffer[3 - self.left]
     }
 
-    /// A uniform 64-bit number.
+    /// Returns a uniform 64-bit number.
     pub fn next_u64(&mut self) -> u64 {
         u64::from(self.next_u32()) << 32 | u64::from(self.next_u32())
     }
 
-    /// A uniform number in the open interval (0, 1): `(k + ½)·2⁻⁵²`, never 0 and never 1.
+    /// Returns a uniform number in the open interval (0, 1): `(k + ½)·2⁻⁵²`, never 0 and never 1.
     pub fn uniform(&mut self) -> f64 {
         ((self.next_u64() >> 12) as f64 + 0.5) * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// A uniform index below `n`, without bias (Lemire 2019).
+    /// Returns a uniform index below `n`, without bias (Lemire 2019).
     ///
     /// # Panics
     /// If `n` is 0.
@@ -146,21 +148,22 @@ impl Reader {
         }
     }
 
-    /// Put `items` in a uniformly random order (Fisher–Yates).
+    /// Puts `items` in a uniformly random order (Fisher–Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for i in (1..items.len()).rev() {
             items.swap(i, self.below(i as u64 + 1) as usize);
         }
     }
 
-    /// A standard normal number (Box–Muller, one of the pair).
+    /// Returns a standard normal number (Box–Muller, one of the pair).
     pub fn normal(&mut self) -> f64 {
         let radius = (-2.0 * self.uniform().ln()).sqrt();
         radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 }
 
-/// A reader is a generator for everything that takes `rand`'s traits: distributions, shuffles, other samplers.
+/// A reader is a generator for everything that takes `rand`'s traits: distributions, shuffles,
+/// other samplers.
 ///
 /// ```
 /// use mclv_kernels::rng::Stream;

@@ -8,7 +8,8 @@ use crate::tiles::Tiles;
 use proptest::test_runner::{Config, RngSeed};
 use std::fmt::Debug;
 
-/// Property tests draw the same cases in every run. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look further.
+/// Property tests draw the same cases in every run. `PROPTEST_RNG_SEED` and `PROPTEST_CASES` look
+/// further.
 pub(crate) fn cases() -> Config {
     let config = Config { failure_persistence: None, ..Config::default() };
     match config.rng_seed {
@@ -32,7 +33,8 @@ pub(crate) fn sigmoid(x: f64) -> f64 {
     if x < 0.0 { x.exp() / (1.0 + x.exp()) } else { 1.0 / (1.0 + (-x).exp()) }
 }
 
-/// Runs a kernel with the portable instructions and asserts that every other instruction set returns the same.
+/// Runs a kernel with the portable instructions and asserts that every other instruction set
+/// returns the same.
 pub(crate) fn on_every_isa<T: PartialEq + Debug>(kernel: impl Fn(Isa) -> T) -> T {
     let portable = kernel(Isa::portable());
     for isa in Isa::available() {
@@ -41,8 +43,9 @@ pub(crate) fn on_every_isa<T: PartialEq + Debug>(kernel: impl Fn(Isa) -> T) -> T
     portable
 }
 
-/// Returns the largest of some values, or NaN if one of them is NaN or there are none. So `largest(…) < limit` is false
-/// where something cannot be compared; a fold with `f64::max` would pass over NaN.
+/// Returns the largest of some values, or NaN if one of them is NaN or there are none. So
+/// `largest(…) < limit` is false where something cannot be compared; a fold with `f64::max` would
+/// pass over NaN.
 pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     let larger = |a: f64, b: f64| if a >= b || a.is_nan() { a } else { b };
     values.into_iter().reduce(larger).unwrap_or(f64::NAN)

@@ -1,19 +1,21 @@
 //! Lay out matrices so that a kernel reads them in order.
 //!
-//! A [`Tiles`] cuts its columns into tiles of 64 (eight registers, one word of bits). A tile holds its part
-//! of every row, row after row; the last tile is only as wide as it needs, in steps of 8 columns:
+//! A [`Tiles`] cuts its columns into tiles of 64 (eight registers, one word of bits). A tile holds
+//! its part of every row, row after row. The last tile is only as wide as needed, in steps of 8
+//! columns:
 //!
 //! ```text
 //! 3 rows × 84 columns:   tile 0: columns 0–63                   tile 1: columns 64–83, 4 of padding
 //!                        row 0 │ row 1 │ row 2  (64 floats each) row 0 │ row 1 │ row 2  (24 floats each)
 //! ```
-//! Adding row `i` of a tile to an accumulator is eight loads from consecutive addresses, and all rows of a
-//! tile lie together in cache while many states pass over it. Weights, means and gradients all use it.
+//! Adding row `i` of a tile to an accumulator takes eight loads from consecutive addresses, and all
+//! rows of a tile stay together in cache while many states are processed. Weights, means and
+//! gradients all use this layout.
 
 use crate::arch::{Lanes, Simd};
 use crate::isa::kernels;
 
-/// Units per block in which matrices and their transposes fit together: one tile.
+/// The number of units per tile, the block size of matrices and their transposes.
 pub const TILE_UNITS: usize = TILE * CELL;
 
 /// Eight floats, aligned to a register.
@@ -43,12 +45,12 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// A matrix of zeros.
+    /// Creates a matrix of zeros.
     pub fn zeros(n_rows: usize, n_columns: usize) -> Self {
         Self { n_rows, n_columns, cells: vec![Cell([0.0; CELL]); n_rows * n_columns.div_ceil(CELL)] }
     }
 
-    /// Take a row-major matrix.
+    /// Creates a matrix from row-major values.
     ///
     /// # Panics
     /// If `values` does not hold `n_rows · n_columns` numbers.
@@ -58,7 +60,7 @@ impl Tiles {
         tiles
     }
 
-    /// Overwrite with a row-major matrix of the same shape.
+    /// Overwrites the matrix with row-major values of the same shape.
     ///
     /// # Panics
     /// If `values` has another size.
@@ -81,26 +83,26 @@ impl Tiles {
         }
     }
 
-    /// Take another number of rows, whose elements are then arbitrary. Memory is reused.
+    /// Changes the number of rows. All elements are then arbitrary. Memory is reused.
     pub fn set_n_rows(&mut self, n_rows: usize) {
         self.n_rows = n_rows;
         self.cells.resize(n_rows * self.n_columns.div_ceil(CELL), Cell([0.0; CELL]));
     }
 
-    /// The matrix, row-major.
+    /// Returns the matrix as row-major values.
     pub fn to_rows(&self) -> Vec<f32> {
         let mut values = Vec::new();
         self.write_rows(&mut values);
         values
     }
 
-    /// Replace `values` by the matrix, row-major.
+    /// Replaces `values` by the row-major values of the matrix.
     pub fn write_rows(&self, values: &mut Vec<f32>) {
         values.clear();
         self.append_rows(values);
     }
 
-    /// Append the matrix, row-major, to `values`.
+    /// Appends the row-major values of the matrix to `values`.
     pub fn append_rows(&self, values: &mut Vec<f32>) {
         let n = self.n_columns;
         let from = values.len();
@@ -118,7 +120,7 @@ impl Tiles {
         }
     }
 
-    /// The elements of one row.
+    /// Returns the elements of one row.
     pub fn row(&self, row: usize) -> impl Iterator<Item = f32> + '_ {
         assert!(row < self.n_rows, "row {row} of {}", self.n_rows);
         let cells =
@@ -126,7 +128,7 @@ impl Tiles {
         cells.take(self.n_columns)
     }
 
-    /// Rows and columns swapped.
+    /// Returns the transposed matrix.
     pub fn transposed(&self) -> Self {
         let mut out = Self::zeros(self.n_columns, self.n_rows);
         for r in 0..self.n_rows {
@@ -138,7 +140,8 @@ impl Tiles {
         out
     }
 
-    /// Cut into pieces of at most `n_rows` rows of one tile each, to be written side by side.
+    /// Cuts the matrix into pieces of at most `n_rows` rows of one tile each, which can be written
+    /// in parallel.
     ///
     /// ```
     /// use mclv_kernels::tiles::Tiles;
@@ -163,24 +166,25 @@ impl Tiles {
         segments
     }
 
-    /// [`segments_mut`](Self::segments_mut), those of the same rows one after the other.
+    /// Cuts the matrix like [`segments_mut`](Self::segments_mut), with the pieces of the same rows
+    /// one after the other.
     pub fn row_blocks_mut(&mut self, n_rows: usize) -> Vec<Segment<'_>> {
         let mut segments = self.segments_mut(n_rows);
         segments.sort_by_key(|s| s.first_row);
         segments
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// Number of columns.
+    /// The number of columns.
     pub fn n_columns(&self) -> usize {
         self.n_columns
     }
 
-    /// One element.
+    /// Returns one element.
     pub fn get(&self, row: usize, column: usize) -> f32 {
         assert!(
             row < self.n_rows && column < self.n_columns,
@@ -191,7 +195,7 @@ impl Tiles {
         self.cells[self.cell_index(row, column / CELL)].0[column % CELL]
     }
 
-    /// The sum of each column over the rows, rows in order.
+    /// Returns the sum of each column over the rows, rows in order.
     pub fn column_sums(&self) -> Vec<f32> {
         let mut sums = Vec::with_capacity(self.n_columns);
         for (width, cells) in self.tiles() {
@@ -209,22 +213,24 @@ impl Tiles {
         sums
     }
 
-    /// Set every element, padding too, to zero.
+    /// Sets every element, including padding, to zero.
     pub fn clear(&mut self) {
         self.cells.fill(Cell([0.0; CELL]));
     }
 
-    /// All numbers in memory order, padding included: for element-wise work on matrices of one shape.
+    /// Returns all numbers in memory order, including padding, for element-wise work on matrices of
+    /// one shape.
     pub fn as_slice(&self) -> &[f32] {
         cells_as_floats(&self.cells)
     }
 
-    /// All numbers in memory order, padding included. Keep the padding as it is.
+    /// Returns all numbers in memory order for writing, including padding. Keep the padding as it
+    /// is.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
         cells_as_floats_mut(&mut self.cells)
     }
 
-    /// The tiles as `(cells per row, cells)`.
+    /// Returns the tiles as `(cells per row, cells)`.
     pub(crate) fn tiles(&self) -> impl Iterator<Item = (usize, &[Cell])> {
         (0..self.n_columns.div_ceil(CELL * TILE)).map(|t| {
             let from = t * TILE * self.n_rows;
@@ -233,14 +239,14 @@ impl Tiles {
         })
     }
 
-    /// `n` cells of row `row`, from cell `cell` of tile `tile` on, to be written.
+    /// Returns `n` cells of row `row` for writing, from cell `cell` of tile `tile` on.
     #[inline(always)]
     pub(crate) fn cells_mut(&mut self, row: usize, tile: usize, cell: usize, n: usize) -> &mut [Cell] {
         let at = self.cell_index(row, tile * TILE + cell);
         &mut self.cells[at..at + n]
     }
 
-    /// Cells per row of tile `t`.
+    /// Returns the number of cells per row of tile `t`.
     #[inline(always)]
     fn width(&self, t: usize) -> usize {
         TILE.min(self.n_columns.div_ceil(CELL) - t * TILE)
@@ -253,7 +259,7 @@ impl Tiles {
     }
 }
 
-/// Some rows of one tile of a matrix, to be written.
+/// Some rows of one tile of a matrix, for writing.
 #[derive(Debug)]
 pub struct Segment<'a> {
     pub(crate) tile: usize,
@@ -263,37 +269,39 @@ pub struct Segment<'a> {
 }
 
 impl Segment<'_> {
-    /// The first row, counted in the whole matrix.
+    /// Returns the number of the first row in the whole matrix.
     pub fn first_row(&self) -> usize {
         self.first_row
     }
 
-    /// The first column, counted in the whole matrix.
+    /// Returns the number of the first column in the whole matrix.
     pub fn first_column(&self) -> usize {
         self.tile * TILE * CELL
     }
 
-    /// Number of rows.
+    /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.cells.len() / self.width
     }
 
-    /// The rows, padded to whole registers: the last few columns of the last tile may be padding.
+    /// Returns the rows, padded to whole registers. The last few columns of the last tile may be
+    /// padding.
     pub fn rows_mut(&mut self) -> impl Iterator<Item = &mut [f32]> {
         self.cells.chunks_exact_mut(self.width).map(cells_as_floats_mut)
     }
 
-    /// All numbers in memory order, padding included. Keep the padding as it is.
+    /// Returns all numbers in memory order for writing, including padding. Keep the padding as it
+    /// is.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
         cells_as_floats_mut(self.cells)
     }
 
-    /// All numbers in memory order, padding included.
+    /// Returns all numbers in memory order, including padding.
     pub fn as_slice(&self) -> &[f32] {
         cells_as_floats(self.cells)
     }
 
-    /// Set every element to zero.
+    /// Sets every element to zero.
     pub fn clear(&mut self) {
         self.cells.fill(Cell([0.0; CELL]));
     }
@@ -322,7 +330,8 @@ fn transpose_generic<S: Simd>(from: &[Segment<'_>], to: &mut Segment<'_>) {
 }
 
 kernels! {
-    /// Write the transpose of up to 64 rows of a matrix, in pieces, into the tile of its transpose that they make up.
+    /// Writes the transpose of up to 64 rows of a matrix, given in pieces, into the corresponding
+    /// tile of the transposed matrix.
     ///
     /// ```
     /// use mclv_kernels::{Isa, tiles::{Tiles, transpose}};

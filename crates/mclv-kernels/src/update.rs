@@ -1,16 +1,17 @@
 //! Update parameters element by element: centring, SGD with momentum, Adam, decay.
 //!
-//! Plain loops; compiled for each instruction set they vectorise by themselves, with the same results.
+//! The functions are plain loops. Compiled for each instruction set, they vectorise by themselves,
+//! with the same results.
 
 use crate::arch::Simd;
 use crate::isa::kernels;
 
-/// How a step depends on the parameter itself.
+/// The decay of parameters in a gradient step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Decay {
-    /// `−l1·sign(x)` is added to the gradient.
+    /// The strength of L1 decay: `−l1·sign(x)` is added to the gradient.
     pub l1: f32,
-    /// `−l2·x` is added to the gradient.
+    /// The strength of L2 decay: `−l2·x` is added to the gradient.
     pub l2: f32,
 }
 
@@ -22,18 +23,18 @@ impl Decay {
     }
 }
 
-/// The constants of one Adam step (Kingma and Ba 2015), bias corrections included.
+/// The constants of one Adam step (Kingma and Ba 2015), including bias corrections.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct AdamStep {
-    /// Learning rate divided by the correction of the first moment.
+    /// The learning rate divided by the correction of the first moment.
     pub rate: f32,
-    /// Decay of the first moment.
+    /// The decay of the first moment.
     pub beta1: f32,
-    /// Decay of the second moment.
+    /// The decay of the second moment.
     pub beta2: f32,
-    /// `1/√(1 − β₂ᵗ)`.
+    /// The correction of the second moment, `1/√(1 − β₂ᵗ)`.
     pub correction2: f32,
-    /// Keeps the quotient finite.
+    /// A small number that keeps the quotient finite.
     pub epsilon: f32,
 }
 
@@ -122,15 +123,17 @@ fn adam_generic<S: Simd>(
 }
 
 kernels! {
-    /// `y += scale · x`.
+    /// Computes `y += scale · x`.
     pub fn add_scaled(y: &mut [f32], scale: f32, x: &[f32]) = add_scaled_generic;
 
-    /// Centre some rows of a gradient: `w −= μ aᵀ + b λᵀ`, then add `wᵀμ` to `of_a` and `wλ` to `of_b`.
+    /// Centres some rows of a gradient: `w −= μ aᵀ + b λᵀ`, then adds `wᵀμ` to `of_a` and `wλ` to
+    /// `of_b`.
     ///
-    /// `mu`, `b` and `of_b` have a number for each row; `a`, `lambda` and `of_a` for each column, a multiple of 8 of them.
+    /// `mu`, `b` and `of_b` have one number for each row; `a`, `lambda` and `of_a` have one for
+    /// each column. The number of columns is a multiple of 8.
     pub fn centre(w: &mut [f32], rows: (&[f32], &[f32]), columns: (&[f32], &[f32]), of_a: &mut [f32], of_b: &mut [f32]) = centre_generic;
 
-    /// `Σ x·y`, summed in single precision in eight parts.
+    /// Returns `Σ x·y`, summed in single precision in eight parts.
     ///
     /// ```
     /// use mclv_kernels::{Isa, update::dot};
@@ -138,13 +141,14 @@ kernels! {
     /// ```
     pub fn dot(x: &[f32], y: &[f32]) -> f64 = dot_generic;
 
-    /// `x += velocity`, `velocity = momentum·velocity + rate·(gradient + decay)`.
+    /// Makes a step with momentum: `velocity = momentum·velocity + rate·(gradient + decay)`, then
+    /// `x += velocity`.
     pub fn sgd(x: &mut [f32], gradient: &[f32], velocity: &mut [f32], rate: f32, momentum: f32, decay: Decay) = sgd_generic;
 
-    /// `x += rate·(gradient + decay)`.
+    /// Makes a step without momentum: `x += rate·(gradient + decay)`.
     pub fn plain_sgd(x: &mut [f32], gradient: &[f32], rate: f32, decay: Decay) = plain_sgd_generic;
 
-    /// One step of Adam, uphill.
+    /// Makes one step of Adam, uphill.
     pub fn adam(
         x: &mut [f32],
         gradient: &[f32],

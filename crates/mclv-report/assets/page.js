@@ -19,7 +19,7 @@
     return !isPower(x) ? String(+x.toPrecision(2)) : e >= -2.1 && e <= 3.1 ? String(+x.toPrecision(1)) : power(Math.round(e));
   });
 
-  // One table of all x for all series: value, and its limits if there are any.
+  // One table with all x of all series: the value, and its limits if there are any.
   function table(chart) {
     const tables = [];
     for (const s of chart.series) {
@@ -62,7 +62,7 @@
   }
 
   const all = (u, splits) => splits;
-  // Powers of ten; where there are fewer than two of these, 2 and 5 times a power too.
+  // Powers of ten; if there are fewer than two of them, also 2 and 5 times a power.
   const isRound = x => [1, 2, 5].some(m => isPower(x / m));
   const decades = (u, splits) => {
     const keep = splits.filter(isPower).length < 2 ? isRound : isPower;
@@ -140,7 +140,7 @@
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAll);
   drawAll();
 
-  // While training goes on: ask for what is new, put it in place, keep zoom and choices.
+  // While training runs: ask for updates, show them, keep zoom and choices.
   if (document.body.dataset.live) {
     let version = "";
     const badge = document.getElementById("live");
@@ -156,7 +156,7 @@
         }
         setTimeout(poll, 1000);
       } catch {
-        badge.textContent = "training has ended, or the connection is lost";
+        badge.textContent = "training has ended, or the connection was lost";
         badge.classList.add("done");
       }
     };

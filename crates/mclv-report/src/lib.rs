@@ -1,6 +1,7 @@
-//! Show what `mclv` computes: figures for papers, self-contained pages for people, event files for TensorBoard.
+//! Shows results of `mclv` as figures for papers, self-contained HTML pages, and TensorBoard
+//! events.
 //!
-//! Everything that is shown is given: this crate lays out and computes no results.
+//! This crate only lays out values that it is given. It computes no results.
 #![forbid(unsafe_code)]
 
 pub mod figure;

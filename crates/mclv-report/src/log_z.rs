@@ -1,20 +1,21 @@
-//! Show estimates of `log Z` in a table, with what they are worth.
+//! Shows estimates of `log Z` in a table, with their guarantees.
 
 use crate::figure::{Axis, Figure, Point, Series};
 use crate::page::{Block, Cell, Column, Level, Table, Verdict};
 use mclv::human_seconds;
 use mclv::partition::{Agreement, Guarantee, LogZ, UNSEEN_MODES};
 
-/// The table of named estimates, their notes, and whether they agree if there are several. Nothing without estimates.
+/// The table of named estimates, their notes, and their agreement if there are several. The section
+/// is empty without estimates.
 pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> Vec<Block> {
     let header = vec![
         Column::text("method"),
         Column::number("log Z (nats)"),
         Column::number("std. error"),
         Column::text("95 % interval"),
-        Column::text("of Z"),
-        Column::text("of log Z"),
-        Column::text("a likelihood from it is"),
+        Column::text("guarantee for Z"),
+        Column::text("guarantee for log Z"),
+        Column::text("guarantee for likelihoods"),
         Column::number("steps"),
         Column::number("time"),
     ];
@@ -35,7 +36,7 @@ pub fn blocks(estimates: &[(String, &LogZ)], agreement: Option<&Agreement>) -> V
     ]
 }
 
-/// How far `log Z` is known: by the best of the estimates. None without estimates.
+/// The verdict on `log Z`, from the best of the estimates. `None` without estimates.
 fn verdict(estimates: &[(String, &LogZ)]) -> Option<Verdict> {
     let exact = estimates.iter().find(|(_, z)| z.is_exact());
     let (name, z) = exact.or(estimates.iter().find(|(_, z)| z.interval.is_some())).or(estimates.first())?;
@@ -48,15 +49,15 @@ fn verdict(estimates: &[(String, &LogZ)]) -> Option<Verdict> {
         }
         None => {
             let text = format!(
-                "{name}: log Z = {value} has no 95 % interval, and likelihoods rest on it: the error may be larger \
-                 than it looks."
+                "{name}: log Z = {value} has no 95 % interval. Its error may be larger than it looks, and so may the \
+                 error of likelihoods."
             );
             Verdict::new(Level::Warning, text)
         }
     })
 }
 
-/// The named estimates beside each other, with their intervals.
+/// A figure of the named estimates with their intervals.
 pub fn figure(estimates: &[(String, &LogZ)]) -> Figure {
     let point =
         |(k, (_, z)): (usize, &(String, &LogZ))| Point { x: k as f64, y: z.value, limits: z.limits() };

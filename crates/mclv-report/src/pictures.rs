@@ -1,11 +1,11 @@
-//! Pictures of a model: its filters, what its chains show, rows and their reconstructions.
+//! Pictures of a model: its filters, states of its chains, and rows with their reconstructions.
 
 use crate::figure::{PictureGrid, Shades};
 
 /// Height and width of pictures.
 pub type Shape = (usize, usize);
 
-/// Rows, and each of them reconstructed by the model.
+/// Rows and their reconstructions by the model.
 pub struct Reconstructions {
     /// The rows.
     pub rows: Vec<Vec<f32>>,
@@ -13,7 +13,7 @@ pub struct Reconstructions {
     pub made_again: Vec<Vec<f32>>,
 }
 
-/// The weights of hidden units: of all `n_hidden`, or of those with the largest weights.
+/// The weights of all `n_hidden` hidden units, or of those with the largest weights.
 pub fn filters(filters: &[Vec<f32>], n_hidden: usize, shape: Shape) -> PictureGrid {
     let n = filters.len();
     let title =
@@ -23,22 +23,22 @@ pub fn filters(filters: &[Vec<f32>], n_hidden: usize, shape: Shape) -> PictureGr
 
 /// `E[v|h]` of chains.
 pub fn chains(means: &[Vec<f32>], shape: Shape) -> PictureGrid {
-    PictureGrid::new("What the chains show", means.to_vec(), shape, columns_of(means.len()))
+    PictureGrid::new("States of the chains", means.to_vec(), shape, columns_of(means.len()))
 }
 
-/// Samples that chains have reached after 1,000 steps.
+/// Samples after 1,000 steps of their chains.
 pub fn samples(rows: &[Vec<f32>], shape: Shape) -> PictureGrid {
     PictureGrid::new("Samples after 1,000 steps", rows.to_vec(), shape, 8)
 }
 
-/// Rows, and below each its reconstruction.
+/// Rows, each above its reconstruction.
 pub fn reconstructions(Reconstructions { rows, made_again }: &Reconstructions, shape: Shape) -> PictureGrid {
     let pictures = rows.iter().chain(made_again).cloned().collect();
     let grid = PictureGrid::new("Rows and their reconstructions", pictures, shape, rows.len());
-    grid.row_names(["row", "made again"])
+    grid.row_names(["row", "reconstruction"])
 }
 
-/// So many abreast that a grid is about as wide as a column of the page.
+/// The number of pictures per line that makes a grid about as wide as a column of the page.
 fn columns_of(n: usize) -> usize {
     match n {
         0..=8 => n.max(1),

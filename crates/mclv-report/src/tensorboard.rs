@@ -1,7 +1,8 @@
-//! Write event files that TensorBoard reads: scalars, histograms, images.
+//! Writes event files for TensorBoard: scalars, histograms, images.
 //!
-//! A file is a sequence of TFRecords (length, checksum, bytes, checksum), each the protocol buffer `Event`. The few fields
-//! that are needed are written by hand; their numbers are those of `event.proto` and `summary.proto` of TensorFlow.
+//! A file is a sequence of TFRecords (length, checksum, bytes, checksum), each with a protocol
+//! buffer `Event`. We write the few fields that we need by hand. Their numbers come from
+//! `event.proto` and `summary.proto` of TensorFlow.
 
 use mclv::{Error, Result};
 use std::fs::File;
@@ -9,17 +10,17 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// An event file under way.
+/// An event file that is being written.
 pub struct EventWriter {
     file: File,
     path: PathBuf,
 }
 
-/// What an event can hold.
+/// The value of an event.
 pub enum Value<'a> {
     /// A number.
     Scalar(f64),
-    /// How numbers are spread.
+    /// The distribution of numbers.
     Histogram(&'a Histogram),
     /// The bytes of a grey PNG, its height and width.
     Image {
@@ -30,7 +31,7 @@ pub enum Value<'a> {
     },
 }
 
-/// How numbers are spread. Without buckets there are no numbers.
+/// A histogram of numbers. It has no buckets if there are no numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Histogram {
     /// The smallest number.
@@ -41,15 +42,15 @@ pub struct Histogram {
     pub sum: f64,
     /// The sum of their squares.
     pub sum_of_squares: f64,
-    /// The right end of each bucket, and how many numbers are in it.
+    /// The right end of each bucket, and the number of values in it.
     pub buckets: Vec<(f64, f64)>,
 }
 
 impl EventWriter {
-    /// Begin a file in a folder; TensorBoard calls the run as the folder is called.
+    /// Creates a file in a folder. TensorBoard uses the name of the folder as the name of the run.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// If the file cannot be written.
     pub fn create(folder: &Path) -> Result<Self> {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let path =
@@ -62,10 +63,10 @@ impl EventWriter {
         Ok(writer)
     }
 
-    /// Write values of one step, by their tags, and let readers see them.
+    /// Writes the values of one step with their tags, and flushes the file.
     ///
     /// # Errors
-    /// If the disk is full, say.
+    /// If writing fails, for example because the disk is full.
     pub fn write(&mut self, step: usize, values: &[(&str, Value<'_>)]) -> Result<()> {
         let mut summary = Message::default();
         for (tag, value) in values {
@@ -88,7 +89,8 @@ impl EventWriter {
         self.record(&event.0)
     }
 
-    /// One TFRecord, in one write: a reader sees it whole or, at worst, cut off, which its length tells.
+    /// Writes a TFRecord in one call. A reader sees all of it or, at worst, a part that is shorter
+    /// than the recorded length.
     fn record(&mut self, bytes: &[u8]) -> Result<()> {
         let length = (bytes.len() as u64).to_le_bytes();
         let mut record = length.to_vec();
@@ -103,7 +105,7 @@ fn wall_time() -> f64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
-/// The protocol buffer `HistogramProto`; empty for a histogram of no numbers.
+/// The protocol buffer `HistogramProto`; empty for a histogram without numbers.
 fn encoded(histogram: &Histogram) -> Message {
     let mut message = Message::default();
     let Histogram { low, high, sum, sum_of_squares, buckets } = histogram;
@@ -118,7 +120,7 @@ fn encoded(histogram: &Histogram) -> Message {
     message
 }
 
-/// A protocol buffer: fields of number and type, one after the other.
+/// A protocol buffer: a sequence of fields, each with its number and type.
 #[derive(Default)]
 struct Message(Vec<u8>);
 
@@ -161,7 +163,8 @@ impl Message {
     }
 }
 
-/// The checksum of TFRecords: CRC-32C, turned and shifted so that checksums of checksums do not cancel.
+/// The checksum of TFRecords: CRC-32C, rotated and shifted so that checksums of checksums do not
+/// cancel.
 fn masked_crc(bytes: &[u8]) -> u32 {
     crc32c(bytes).rotate_right(15).wrapping_add(0xa282_ead8)
 }

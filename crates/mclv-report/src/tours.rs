@@ -1,4 +1,5 @@
-//! Tours: the tail of their lengths, how they end, pictures of the shortest and the longest.
+//! Shows tours: the tail of their lengths, where they end, and pictures of the shortest and
+//! longest.
 
 use crate::figure::{Axis, Figure, PictureGrid, Point, Series};
 use crate::page::{Block, Cell, Column, Level, Table, Verdict};
@@ -6,13 +7,13 @@ use crate::pictures::Shape;
 use mclv::human_seconds;
 use mclv::tour::{Ccdf, Conclusion, Estimate, Extremes, FirstStep, TailFit, Tour, TourVerdict};
 
-/// What tours of one stopping set came to.
+/// The results of the tours of one stopping set.
 pub struct Toured {
     /// States in the stopping set.
     pub n_states: usize,
     /// `log Z_S`.
     pub log_z_s: f64,
-    /// Tours.
+    /// Number of tours.
     pub n_tours: usize,
     /// Tours that returned.
     pub n_complete: usize,
@@ -22,13 +23,13 @@ pub struct Toured {
     pub n_elsewhere: usize,
     /// Tours that returned after one step.
     pub n_one_step: usize,
-    /// Their mean length, cut or not.
+    /// Mean length of all tours, including those that were cut.
     pub mean_length: Estimate,
-    /// The steps of the longest tour, cut or not.
+    /// Steps of the longest tour, including those that were cut.
     pub longest: u32,
-    /// The tail function of their lengths; its name is also theirs: `m = 1`.
+    /// The tail function of their lengths. Its name also names the tours, such as `m = 1`.
     pub tail: Tail,
-    /// Memorised, mixing or stuck.
+    /// The verdict: memorised, mixing, stuck or unclear.
     pub conclusion: Conclusion,
     /// Gibbs steps made.
     pub n_steps: u64,
@@ -36,11 +37,11 @@ pub struct Toured {
     pub seconds: f64,
 }
 
-/// A tail function with its name, and the geometric tail fitted to it, if there is one.
+/// A tail function with its name, and the geometric tail fitted to it.
 pub struct Tail {
     /// Its name.
     pub name: String,
-    /// `p(ξ > k)`, at as many lengths as are drawn.
+    /// `p(ξ > k)` at the lengths that are drawn.
     pub ccdf: Ccdf,
     /// The geometric tail.
     pub fit: Option<TailFit>,
@@ -72,10 +73,11 @@ pub fn tail_figure<'a>(tails: impl IntoIterator<Item = &'a Tail>) -> Figure {
     figure
 }
 
-/// Fewer returned tours than this share say little of the stopping set.
+/// A smaller share of returned tours gives a warning.
 const FEW: f64 = 0.5;
 
-/// What is good and bad about tours: whether their chain mixes, why they return to their own start, and whether they return.
+/// The verdicts on tours: whether their chain mixes, how many return to their own start, and how
+/// many return at all.
 fn verdicts(toured: &Toured) -> Vec<Verdict> {
     let Toured { conclusion, n_complete, n_tours, .. } = toured;
     let name = &toured.tail.name;
@@ -86,14 +88,14 @@ fn verdicts(toured: &Toured) -> Vec<Verdict> {
         TourVerdict::Stuck => Level::Bad,
     };
     let mut verdicts = vec![
-        Verdict::new(level, format!("Tours, {name}, {conclusion}")),
+        Verdict::new(level, format!("Tours ({name}), {conclusion}")),
         Verdict::new(Level::Note, conclusion.own_starts()),
     ];
     let returned = *n_complete as f64 / *n_tours as f64;
     if returned < 1.0 {
         let level = if returned < FEW { Level::Warning } else { Level::Note };
         let text = format!(
-            "{:.2} % of {n_tours} tours, {name}, returned before they were cut: log Z from them is low on average.",
+            "{:.2} % of {n_tours} tours ({name}) returned before they were cut, so log Z from them is low on average.",
             100.0 * returned
         );
         verdicts.push(Verdict::new(level, text));
@@ -101,7 +103,7 @@ fn verdicts(toured: &Toured) -> Vec<Verdict> {
     verdicts
 }
 
-/// A table of what tours came to, and the figure of their tails.
+/// A table of the results of tours, and a figure of their tails.
 pub fn blocks(toured: &[Toured]) -> Vec<Block> {
     if toured.is_empty() {
         return Vec::new();
@@ -113,7 +115,8 @@ pub fn blocks(toured: &[Toured]) -> Vec<Block> {
         let name = Cell::text(columns[0][k].0);
         std::iter::once(name).chain(columns.iter().map(|c| Cell::number(0.0, &c[k].1))).collect()
     });
-    let note = "Bands: 95 % limits, each length by itself. Dashed: a geometric tail fitted to the longest tours; nothing is guaranteed beyond the longest tour seen.";
+    let note = "Bands: 95 % limits for each length. Dashed: a geometric tail fitted to the longest tours. Beyond the \
+                longest observed tour, the fit has no guarantee.";
     let table = Table { rows: rows.collect(), header, sortable: false, runs: Vec::new() };
     vec![
         Block::Verdicts(toured.iter().flat_map(verdicts).collect()),
@@ -135,7 +138,7 @@ fn lines(toured: &Toured) -> Vec<(&'static str, String)> {
         ("complete", share(toured.n_complete)),
         ("back in own start", share(toured.n_own_start)),
         ("back in another state", share(toured.n_elsewhere)),
-        ("one step only", share(toured.n_one_step)),
+        ("only one step", share(toured.n_one_step)),
         ("mean length", format!("{at_least}{value:.4} ± {std_err:.4}")),
         ("longest", format!("{more_than}{}", toured.longest)),
         ("tail rate (empirical)", rate),
@@ -144,7 +147,8 @@ fn lines(toured: &Toured) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// The shortest and the longest tours, a grid each: where they began, and the visible layer after the first step.
+/// Two grids, of the shortest and of the longest tours: their starts, and the visible layer after
+/// the first step.
 pub fn picture_grids(extremes: &Extremes, shape: Shape) -> Vec<PictureGrid> {
     let grid = |title: &str, steps: &[FirstStep]| {
         let (pictures, captions) = lines_of(steps);
@@ -154,9 +158,9 @@ pub fn picture_grids(extremes: &Extremes, shape: Shape) -> Vec<PictureGrid> {
     vec![grid("The shortest tours", &extremes.shortest), grid("The longest tours", &extremes.longest)]
 }
 
-/// The same in one grid of four lines.
+/// The pictures of [`picture_grids`] in one grid of four lines.
 pub fn picture_grid(Extremes { shortest, longest }: &Extremes, shape: Shape) -> PictureGrid {
-    // Lines of one length.
+    // All lines have the same length.
     let n = shortest.len().min(longest.len());
     let (mut pictures, mut captions) = lines_of(&shortest[..n]);
     let below = lines_of(&longest[..n]);
@@ -166,7 +170,8 @@ pub fn picture_grid(Extremes { shortest, longest }: &Extremes, shape: Shape) -> 
     grid.row_names(["shortest: start", "next", "longest: start", "next"])
 }
 
-/// Pictures and captions of two lines: the starts, and below them the next layers with the lengths of the tours.
+/// Pictures and captions of two lines: the starts, and below them the next visible layers with the
+/// lengths of the tours.
 fn lines_of(steps: &[FirstStep]) -> (Vec<Vec<f32>>, Vec<String>) {
     let starts = steps.iter().map(|step| step.start.clone());
     let pictures = starts.chain(steps.iter().map(|step| step.next.clone())).collect();
@@ -175,7 +180,7 @@ fn lines_of(steps: &[FirstStep]) -> (Vec<Vec<f32>>, Vec<String>) {
 }
 
 fn length_of(tour: Tour) -> String {
-    // Five digits leave no room for more.
+    // Numbers of five digits leave no room for "ξ = ".
     match (tour.is_complete(), tour.length) {
         (true, length) if length < 10_000 => format!("ξ = {length}"),
         (true, length) => length.to_string(),

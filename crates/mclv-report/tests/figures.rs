@@ -1,4 +1,4 @@
-//! Figures are drawn where the numbers say, and survive numbers that cannot be drawn.
+//! Figures are drawn at the right positions, and accept numbers that cannot be drawn.
 
 use mclv_report::figure::{Axis, Drawing, Figure, PictureGrid, Point, Series, Shades, Theme, save};
 
@@ -14,7 +14,7 @@ fn count(pixels: &[u8], colour: [u8; 3]) -> usize {
     pixels.as_chunks::<4>().0.iter().filter(|p| p[..3] == colour).count()
 }
 
-/// Every element is closed, in order: what a strict reader asks for.
+/// Returns true if every element is closed in order, as strict readers require.
 fn is_well_formed(svg: &str) -> bool {
     let mut open = Vec::new();
     for tag in svg.split('<').skip(1).map(|part| part.split('>').next().unwrap()) {
@@ -63,7 +63,7 @@ fn pixels_have_the_colours_of_the_series_and_letters_are_drawn() {
     for colour in [[0x00, 0x72, 0xb2], [0xd5, 0x5e, 0x00], [0x00, 0x9e, 0x73]] {
         assert!(count(&pixels, colour) > 50, "{colour:?}");
     }
-    // The title's ink: gone if the font were not found.
+    // The pixels of the title, which would be missing without the font.
     assert!(count(&pixels, [0x1f, 0x23, 0x28]) > 200);
     let (_, _, untitled) = decode(&everything().renamed(Some(""), Some(""), Some("")).png(2.0));
     assert!(count(&untitled, [0x1f, 0x23, 0x28]) < count(&pixels, [0x1f, 0x23, 0x28]) / 2);
@@ -71,7 +71,8 @@ fn pixels_have_the_colours_of_the_series_and_letters_are_drawn() {
 
 #[test]
 fn a_line_goes_where_its_points_are() {
-    // From corner to corner of a known range: the path begins lower left and ends upper right of its frame.
+    // From corner to corner of a known range: the path begins lower left and ends upper right of
+    // its frame.
     let figure = Figure::new("")
         .x(Axis::log("").from_to(1.0, 100.0))
         .y(Axis::linear("").from_to(0.0, 1.0))

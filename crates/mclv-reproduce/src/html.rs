@@ -1,4 +1,4 @@
-//! A report as one HTML page: tables that can be sorted, charts that can be read, and every run behind them.
+//! A report as one HTML page, with sortable tables, interactive charts, and all runs behind them.
 
 use crate::report::{Cell, Report, Table};
 use crate::write::{cell_text, figure_of, grid_of};
@@ -18,7 +18,8 @@ pub(crate) fn html(report: &Report) -> String {
     );
     let mut results = Vec::new();
     if report.quick {
-        let text = "a quick run, with fewer epochs, seeds and tours than the paper: not to be compared with published numbers";
+        let text = "This is a quick run, with fewer epochs, seeds and tours than the paper. Do not compare it with \
+                    published numbers.";
         results.push(Block::Verdicts(vec![Verdict::new(Level::Warning, text)]));
     }
     for table in &report.tables {
@@ -51,8 +52,8 @@ pub(crate) fn html(report: &Report) -> String {
     Page::new(report.title.as_str(), subtitle)
         .with(Section::new("Results", results))
         .with(Section::new("Figures", charts.chain(pictures)))
-        .with(Section::new("What to know", notes))
-        .with(Section::new("How to make it again", [Block::Code(report.command.clone())]))
+        .with(Section::new("Notes", notes))
+        .with(Section::new("How to repeat it", [Block::Code(report.command.clone())]))
         .with(Section::new("Runs", [Block::Table(runs)]))
         .with(Section::new("Settings of all runs", settings))
         .html()

@@ -1,8 +1,9 @@
-//! Make the experiments of the paper, and better ones: runs that are never made twice, tables, figures, pages.
+//! The paper's experiments, and further ones: runs that are never repeated, tables, figures, pages.
 //!
 //! ```text
-//! Experiment ─→ Tasks ─ schedule ─→ Store (a file for each) ─→ Report ─ write ─→ JSON, Markdown, CSV, SVG, PNG, HTML
-//!                                                               └ page ─→ between the marks of a page
+//! Experiment ─→ Tasks ─ schedule ─→ Store (one file per task) ─→ Report
+//! Report ─ write ─→ JSON, Markdown, CSV, SVG, PNG, HTML
+//! Report ─ page ─→ text between the marks of a page
 //! ```
 #![forbid(unsafe_code)]
 

@@ -1,36 +1,36 @@
-//! Say how much of the paper's work to do, and what its settings are.
+//! Options of experiments, and the settings of the paper.
 
 use crate::task::ModelOf;
 use mclv::chain::VisibleChain;
 use mclv::data::DataSpec;
 use mclv::settings::{CheckedSettings, EstimatorName, Settings, Starts, TourLength};
 
-/// What the user chooses.
+/// The user's choices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
     /// The data.
     pub data: String,
-    /// Seeds; the same for every method, so that runs are pairs.
+    /// Seeds. They are the same for every method, so that runs can be compared in pairs.
     pub seeds: Vec<u64>,
     /// A tenth of the epochs and tours, and no more than 20 hidden units.
     pub quick: bool,
-    /// Starts of tours in training: `fresh` is the paper's, `weighted` has the same law in the limit and is faster. Tours
-    /// are not carried on here, so `metropolis` is refused.
+    /// Starts of tours in training. `fresh` is the paper's; `weighted` has the same distribution in
+    /// the limit and is faster. Tours are not carried over here, so `metropolis` is rejected.
     pub starts: Starts,
 }
 
 impl Options {
-    /// A tenth if in a hurry, but no less than `least`.
+    /// A tenth for a quick run, but at least `least`.
     pub(crate) fn scaled(&self, full: usize, least: usize) -> usize {
         if self.quick { (full / 10).max(least) } else { full }
     }
 
-    /// Hidden units; few if in a hurry.
+    /// Number of hidden units; fewer for a quick run.
     pub(crate) fn hidden(&self, full: usize) -> usize {
         if self.quick { full.min(20) } else { full }
     }
 
-    /// Whether results may be set beside the paper's.
+    /// Returns true if results can be compared with the paper's.
     pub(crate) fn is_paper(&self) -> bool {
         !self.quick && self.data == "mnist"
     }
@@ -70,16 +70,16 @@ impl Options {
     }
 }
 
-/// All settings. Experiments say how many epochs they make and what share of the rows they take, so nothing depends on
-/// the number of rows.
+/// Checks settings. Experiments set epochs and the share of rows, so nothing depends on the number
+/// of rows.
 ///
 /// # Panics
-/// If an experiment has settings that do not go together.
+/// If an experiment has settings that exclude each other.
 pub(crate) fn decided(settings: &Settings) -> CheckedSettings {
     settings.check_without_rows().unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// The same model, trained with the model's own Gibbs chain in place of the mean-field one.
+/// The same training, with the model's own Gibbs chain instead of the mean-field chain.
 pub(crate) fn true_gibbs(model: &ModelOf) -> ModelOf {
     model.with(Settings { visible: Some(VisibleChain::Sampled), ..Settings::default() })
 }

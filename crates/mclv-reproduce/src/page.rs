@@ -1,27 +1,28 @@
-//! Put tables and figures of reports into pages that people write.
+//! Puts tables and figures of reports into hand-written pages.
 //!
-//! Between `<!-- table2 -->` and `<!-- end table2 -->` a page holds the whole of an experiment's report; between
-//! `<!-- table2:table -->` and its end only the first table, `<!-- table2:plot -->` only the first plot.
+//! Between `<!-- table2 -->` and `<!-- end table2 -->` a page holds the whole report of an
+//! experiment. Between `<!-- table2:table -->` and its end it holds only the first table, and
+//! between `<!-- table2:plot -->` and its end only the first plot.
 
 use crate::write::{markdown, markdown_table, read};
 use mclv::{Error, Result};
 use std::path::Path;
 
-/// The page with everything between its marks made anew from the reports in `folder`, which the page calls `link`.
+/// Updates everything between the marks of a page from the reports in `folder`. Links to figures
+/// are `link` followed by the name of the file.
 ///
 /// # Errors
-/// If a mark has no end, or a report is damaged. A report that is not there leaves a remark.
+/// If a mark has no end, or a report is damaged. A missing report gives a remark in the page.
 pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<String> {
     let mut text = String::new();
     let mut rest = page;
     while let Some((before, name, after)) = next_mark(rest) {
         let (begin, end) = (format!("<!-- {name} -->"), format!("<!-- end {name} -->"));
         let Some(at) = after.find(&end) else {
-            return Err(Error::malformed(path, format!("has a mark {begin} without its {end}")));
+            return Err(Error::malformed(path, format!("it has a mark {begin} without its {end}")));
         };
         let (experiment, part) = name.split_once(':').unwrap_or((name, ""));
-        let made = if folder.join(format!("{experiment}.json")).exists() {
-            let report = read(folder, experiment)?;
+        let made = if let Some(report) = read(folder, experiment)? {
             match (part, report.tables.first(), report.plots.first()) {
                 ("table", Some(table), _) => markdown_table(table),
                 ("plot", _, Some(plot)) => {
@@ -30,7 +31,7 @@ pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<Str
                 _ => markdown(&report, link),
             }
         } else {
-            format!("*No results yet: `mclv reproduce {experiment}` makes them.*\n")
+            format!("*No results yet: `mclv reproduce {experiment}` creates them.*\n")
         };
         text.push_str(&format!("{before}{begin}\n{}\n{end}", made.trim_end()));
         rest = &after[at + end.len()..];
@@ -39,7 +40,7 @@ pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<Str
     Ok(text)
 }
 
-/// What stands before the next mark, its name, and what follows it.
+/// The text before the next mark, the name of the mark, and the text after it.
 fn next_mark(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {

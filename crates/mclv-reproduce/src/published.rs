@@ -1,11 +1,12 @@
-//! The numbers of the paper's tables: mean and standard deviation over ten seeds, training and test rows.
+//! The numbers of the paper's tables: mean and standard deviation over ten seeds, for training and
+//! test rows.
 
 /// A line of a table.
 pub(crate) struct Published {
     pub(crate) method: &'static str,
-    /// Mean and bracket of the average log-likelihood of training rows.
+    /// Mean and standard deviation of the average log-likelihood of training rows.
     pub(crate) train: (f64, f64),
-    /// Of test rows.
+    /// The same for test rows.
     pub(crate) test: (f64, f64),
     pub(crate) learning_rate: f64,
 }
@@ -14,7 +15,7 @@ const fn line(method: &'static str, learning_rate: f64, train: (f64, f64), test:
     Published { method, train, test, learning_rate }
 }
 
-/// 32 hidden units, one learning rate for all.
+/// 32 hidden units, the same learning rate for all methods.
 pub(crate) const TABLE1: [Published; 7] = [
     line("CD-1", 0.1, (-167.3, 2.7), (-166.6, 2.8)),
     line("CD-10", 0.1, (-154.3, 3.3), (-153.4, 3.3)),

@@ -1,27 +1,28 @@
-//! Hold what an experiment found: tables, plots and pictures as data, with the runs behind them.
+//! The report of an experiment: tables, plots and pictures as data, with the runs behind them.
 //!
-//! A report is all that pages and figures are made from: they can be made again from its JSON alone.
+//! Pages and figures are built from the JSON of a report alone.
 
 use crate::store::Record;
 use mclv::statistics::Summary;
 use serde::{Deserialize, Serialize};
 
-/// What an experiment found.
+/// The results of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Report {
     /// Its name on the command line.
     pub experiment: String,
     /// What it shows.
     pub title: String,
-    /// The command that makes it.
+    /// The command that creates it.
     pub command: String,
     /// The data.
     pub data: String,
     /// Seeds of its runs.
     pub seeds: Vec<u64>,
-    /// Made with fewer epochs, seeds and tours than the paper: not to be compared with it.
+    /// True for a quick run, with fewer epochs, seeds and tours than the paper. Its results cannot
+    /// be compared with the paper.
     pub quick: bool,
-    /// Seconds of one core that all its runs took; of runs that were interrupted, of the clock.
+    /// CPU seconds of all its runs; wall time for runs that were interrupted.
     pub core_seconds: f64,
     /// The version of this program.
     pub version: String,
@@ -31,7 +32,7 @@ pub struct Report {
     pub plots: Vec<Plot>,
     /// Grids of pictures.
     pub pictures: Vec<Pictures>,
-    /// What to know when reading them.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// The runs, with all settings.
     pub runs: Vec<Record>,
@@ -40,7 +41,7 @@ pub struct Report {
 /// A table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Table {
-    /// For file names; empty if the experiment has but one.
+    /// Its name in file names; empty if the experiment has only one table.
     pub name: String,
     /// What it shows.
     pub title: String,
@@ -58,7 +59,7 @@ pub enum Cell {
     Summary(Summary),
     /// One number.
     Number(f64),
-    /// Words.
+    /// Text.
     Text(String),
     /// Nothing.
     Missing,
@@ -103,22 +104,22 @@ impl From<Summary> for Cell {
 /// An axis.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Axis {
-    /// What is along it.
+    /// Its label.
     pub label: String,
-    /// Whether it is logarithmic.
+    /// True if it is logarithmic.
     pub log: bool,
-    /// What stands at 0, 1, 2 …, if not numbers.
+    /// Names at 0, 1, 2, …, if the axis has names instead of numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub names: Vec<String>,
 }
 
 impl Axis {
-    /// An even axis.
+    /// A linear axis.
     pub fn linear(label: &str) -> Self {
         Self { label: label.into(), log: false, names: Vec::new() }
     }
 
-    /// An axis of things.
+    /// An axis of names.
     pub fn named(label: &str, names: Vec<String>) -> Self {
         Self { names, ..Self::linear(label) }
     }
@@ -136,16 +137,17 @@ pub struct Plot {
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// Across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// Up.
+    /// The vertical axis.
     pub y: Axis,
     /// The curves.
     pub curves: Vec<Curve>,
 }
 
 impl Plot {
-    /// Without what lies more than `nats` below the highest point: what has collapsed would leave the others no room. For curves without bands.
+    /// Removes points more than `nats` below the highest point, so that collapsed runs do not
+    /// compress the scale. Only for curves without bands.
     pub(crate) fn within(mut self, nats: f64) -> Self {
         let heights = self.curves.iter().flat_map(|curve| &curve.points).map(|&(_, y)| y);
         let lowest = heights.fold(f64::MIN, f64::max) - nats;
@@ -165,9 +167,9 @@ pub struct Curve {
     pub name: String,
     /// The points `(x, y)`.
     pub points: Vec<(f64, f64)>,
-    /// For each point the limits of a band, if there is one.
+    /// The limits of a band for each point; empty without a band.
     pub band: Vec<(f64, f64)>,
-    /// Whether it stands for a reference rather than a measurement.
+    /// True for a reference, false for a measurement.
     pub dashed: bool,
     /// How it is drawn.
     pub mark: Mark,
@@ -191,17 +193,17 @@ impl Curve {
         Self { name: name.into(), points, band: Vec::new(), dashed: false, mark: Mark::Line }
     }
 
-    /// With a band.
+    /// Adds a band.
     pub fn with_band(self, band: Vec<(f64, f64)>) -> Self {
         Self { band, ..self }
     }
 
-    /// Drawn otherwise.
+    /// Changes how the curve is drawn.
     pub fn marked(self, mark: Mark) -> Self {
         Self { mark, ..self }
     }
 
-    /// As a reference.
+    /// Marks the curve as a reference.
     pub fn dashed(self) -> Self {
         Self { dashed: true, ..self }
     }
@@ -214,7 +216,7 @@ pub struct Pictures {
     pub name: String,
     /// What it shows.
     pub title: String,
-    /// What each line is.
+    /// The name of each line.
     pub names: Vec<String>,
     /// Height and width of a picture.
     pub shape: (usize, usize),

@@ -1,4 +1,4 @@
-//! Do tasks side by side, each on one thread, in an order in which none waits for what comes later.
+//! Runs tasks in parallel, each on one thread, such that no task waits for a later one.
 
 use crate::store::Store;
 use crate::task::Task;
@@ -11,37 +11,39 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex};
 use std::time::Instant;
 
-/// Who is told how far the tasks have come. `report` hears thousandths of nominal seconds.
+/// A listener to the progress of tasks. `report` counts thousandths of nominal seconds.
 pub trait Listener: Progress {
-    /// A task is finished, after so many seconds on a core; so are `done` of `total` that were not finished before.
+    /// A task is finished after `seconds` on a core. `done` of the `total` tasks that were open at
+    /// the start are finished.
     fn finished(&self, name: &str, seconds: f64, done: usize, total: usize);
 }
 
 struct State {
     waiting: Vec<Task>,
-    /// Keys of what is not finished.
+    /// Keys of unfinished tasks.
     open: HashSet<String>,
     n_done: usize,
     failed: Option<Error>,
 }
 
-/// Do all `tasks` that are not finished, and what they need, `n_workers` at a time.
+/// Runs all unfinished `tasks`, and those that they need, `n_workers` at a time.
 ///
-/// Results do not depend on the number of workers. Training that was interrupted goes on from its checkpoint. In a
-/// [team] each rank does whole tasks of its own, and then waits for the others.
+/// Results do not depend on the number of workers. An interrupted training continues from its
+/// checkpoint. In a [team], each rank runs whole tasks and then waits for the others.
 ///
 /// # Errors
-/// The first that a task ends with; those at work are then told to stop, and can be gone on with.
+/// The first error of a task. Running tasks are then asked to stop, and can be continued later.
 pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
     let done = run_mine(tasks, store, n_workers, listener);
     team::together(done)
 }
 
-/// The tasks of this rank. Which those are does not depend on what is finished: others may be finishing theirs.
+/// The tasks of this rank. They do not depend on which tasks are finished, because other ranks may
+/// be finishing theirs.
 fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
     let mut seen = HashSet::new();
     let mut waiting = Vec::new();
-    // What is needed is done where it is needed; what is to be timed goes to the first rank.
+    // A task that another needs runs on the rank that needs it. Timings run on the first rank.
     let mut groups = HashMap::new();
     for task in tasks.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten() {
         let group = task.needs().unwrap_or_else(|| task.clone()).key();
@@ -70,7 +72,7 @@ fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn List
                 let ready = |task: &Task| task.needs().is_none_or(|first| !now.open.contains(&first.key()));
                 match now.waiting.iter().position(ready) {
                     Some(k) => break now.waiting.remove(k),
-                    // What is needed is being done by somebody else.
+                    // Another worker is running the task that is needed.
                     None => now = changed.wait(now).expect("no worker panics"),
                 }
             };
@@ -110,7 +112,7 @@ fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn List
             scope.spawn(work);
         }
     });
-    // Timed when nobody is at work any more, on any rank.
+    // Timings run when no rank has other work.
     let so_far = state.lock().expect("no worker panics").failed.take();
     team::together(so_far.map_or(Ok(()), Err))?;
     state.lock().expect("no worker panics").waiting.append(&mut alone);
@@ -120,12 +122,12 @@ fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn List
     state.into_inner().expect("no worker panics").failed.map_or(Ok(()), Err)
 }
 
-/// How much of everything is done.
+/// The progress of all tasks.
 struct Shares<'a> {
     all: f64,
-    /// Nominal seconds done of each task begun.
+    /// Nominal seconds done, for each started task.
     done: Mutex<HashMap<String, f64>>,
-    /// A task has failed: no use in going on with others.
+    /// True if a task has failed. The others then stop.
     stop: AtomicBool,
     listener: &'a dyn Listener,
 }
@@ -147,7 +149,7 @@ impl<'a> Shares<'a> {
     }
 }
 
-/// One task's part of it.
+/// The progress of one task.
 struct Share<'a> {
     shares: &'a Shares<'a>,
     key: String,

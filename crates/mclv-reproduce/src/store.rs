@@ -1,7 +1,8 @@
-//! Keep results in a folder: a file for each task, written when it is finished and never computed again.
+//! Stores results in a folder: one file per task, written when the task is finished. A stored
+//! result is never computed again.
 //!
 //! ```text
-//! OUTPUT/runs/KEY.json      what was asked, and what came out
+//! OUTPUT/runs/KEY.json      a task and its result
 //! OUTPUT/runs/KEY/          the run folder of a training: settings, metrics, model
 //! OUTPUT/NAME.json, .md …   the experiments made from them
 //! ```
@@ -18,13 +19,13 @@ use std::path::{Path, PathBuf};
 pub struct Record {
     /// Its name for people.
     pub name: String,
-    /// The task, with all settings. What this version does not know is kept as it was.
+    /// The task, with all settings. Settings that this version does not know are kept.
     pub task: Value,
-    /// What came out.
+    /// The result.
     pub result: Value,
-    /// Seconds that it took on one thread, beside whatever else ran.
+    /// Wall time in seconds on one thread, while other tasks may have run.
     pub seconds: f64,
-    /// Seconds that the thread had a core; not known of a run that was interrupted.
+    /// CPU time in seconds of the thread; unknown if the run was interrupted.
     #[serde(default)]
     pub cpu_seconds: Option<f64>,
     /// The version of this program.
@@ -32,28 +33,28 @@ pub struct Record {
 }
 
 impl Record {
-    /// The result as what it is.
+    /// The result as a typed value.
     ///
     /// # Errors
-    /// If the file holds something else.
+    /// If the file holds another kind of result.
     pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
         serde_json::from_value(self.result.clone())
-            .map_err(|e| Error::malformed(&self.name, format!("is not the result of such a task: {e}")))
+            .map_err(|e| Error::malformed(&self.name, format!("it is not the result of such a task: {e}")))
     }
 }
 
-/// A folder of results, held by one process, or one team of them, at a time.
+/// A folder of results. Only one process, or one team of processes, uses it at a time.
 pub struct Store {
     folder: PathBuf,
-    /// The first rank's.
+    /// The lock, held by the first rank.
     _lock: Option<File>,
 }
 
 impl Store {
-    /// Open a folder, or make it.
+    /// Opens a folder, or creates it.
     ///
     /// # Errors
-    /// If it cannot be made, or another process is at work in it.
+    /// If the folder cannot be created, or another process uses it.
     pub fn open(folder: &Path) -> Result<Self> {
         let runs = folder.join("runs");
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
@@ -66,7 +67,7 @@ impl Store {
             return Err(Error::InvalidSetting {
                 name: "output",
                 value: folder.display().to_string(),
-                cure: "another process is at work there: wait for it, or choose another folder",
+                cure: "another process is using this folder; wait for it, or choose another folder",
             });
         }
         Ok(Self { folder: folder.into(), _lock: Some(lock) })
@@ -77,7 +78,7 @@ impl Store {
         &self.folder
     }
 
-    /// Where the files of a task are: its record is this with `.json`.
+    /// The path of the files of a task. Its record has this path with `.json`.
     pub fn path(&self, task: &Task) -> PathBuf {
         self.folder.join("runs").join(task.key())
     }
@@ -89,7 +90,7 @@ impl Store {
     /// The record of a task, if it is finished.
     ///
     /// # Errors
-    /// If its file is damaged, or is that of another task.
+    /// If its file is damaged, or belongs to another task.
     pub fn find(&self, task: &Task) -> Result<Option<Record>> {
         let path = self.record_path(task);
         let text = match std::fs::read_to_string(&path) {
@@ -97,26 +98,26 @@ impl Store {
             other => other.map_err(Error::io("read", &path))?,
         };
         let record: Record = serde_json::from_str(&text).map_err(|e| {
-            Error::malformed(&path, format!("is no result ({e}); delete it, and it is made again"))
+            Error::malformed(&path, format!("it is not a result ({e}); delete it, and it is made again"))
         })?;
         if record.task != as_json(task) {
             return Err(Error::malformed(
                 &path,
-                "holds the result of other settings than its name says; delete it, and it is made again",
+                "it holds the result of other settings than its name says; delete it, and it is made again",
             ));
         }
         Ok(Some(record))
     }
 
-    /// The record of a task that is finished.
+    /// The record of a finished task.
     ///
     /// # Errors
-    /// If it is not.
+    /// If the task is not finished.
     pub fn get(&self, task: &Task) -> Result<Record> {
         self.find(task)?.ok_or(Error::MissingState { what: "the result of a run that was to be made first" })
     }
 
-    /// Keep a result.
+    /// Stores a result.
     ///
     /// # Errors
     /// If the file cannot be written.

@@ -1,4 +1,4 @@
-//! Name a piece of work by everything that decides its result.
+//! Tasks: pieces of work, described by everything that decides their results.
 
 use crate::options::decided;
 use mclv::chain::VisibleChain;
@@ -9,21 +9,21 @@ use mclv::train::RunInput;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// A piece of work. Two that are equal are done once, whichever experiments ask for them.
+/// A piece of work. Equal tasks of different experiments run only once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(tag = "task", rename_all = "kebab-case")]
 pub enum Task {
     /// Train a model.
     Train(ModelOf),
-    /// Find the likelihood of a trained model.
+    /// Compute the likelihood of a trained model.
     Likelihood(LikelihoodOf),
-    /// Go on from a trained model, and find the exact likelihood where that leads.
+    /// Continue from a trained model, and compute the exact likelihood of the result.
     Ascent(Box<AscentOf>),
-    /// Make tours of a trained model.
+    /// Run tours of a trained model.
     Tours(ToursOf),
-    /// See which tours a chain is in after some steps.
+    /// Find the tours in which chains are after some steps.
     Inspection(InspectionOf),
-    /// Measure the time of an epoch. Done alone, after everything else.
+    /// Measure the time of an epoch. It runs alone, after all other tasks.
     Timing(TimingOf),
 }
 
@@ -33,7 +33,7 @@ pub enum Task {
 pub struct ModelOf {
     /// The data.
     pub data: DataSpec,
-    /// How it is trained.
+    /// The settings of training.
     pub train: CheckedSettings,
 }
 
@@ -43,7 +43,7 @@ impl ModelOf {
         Self { data: self.data.clone(), train: decided(&settings.over(self.train.settings())) }
     }
 
-    /// What its run is made from.
+    /// The input of its run.
     pub(crate) fn input(&self) -> RunInput {
         RunInput { weights: None, data: self.data.clone(), train: self.train.settings() }
     }
@@ -55,31 +55,31 @@ impl ModelOf {
 pub struct LikelihoodOf {
     /// How the model is trained.
     pub model: ModelOf,
-    /// By enumeration; else by tours, or AIS where they do not return.
+    /// True for enumeration, false for tours (or AIS if tours do not return).
     pub exact: bool,
 }
 
-/// What comes after a training.
+/// A continuation of a training.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct AscentOf {
     /// How the model is trained.
     pub model: ModelOf,
-    /// How to go on from there.
+    /// The settings of the continuation.
     pub then: CheckedSettings,
 }
 
-/// Where tours begin.
+/// Where tours start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToursFrom {
-    /// In the stopping set, by `π_S`.
+    /// At states of the stopping set, drawn from `π_S`.
     Pi,
     /// At hidden states drawn from rows.
     Rows,
 }
 
-/// Tours to be made.
+/// Tours to run.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct ToursOf {
@@ -87,13 +87,13 @@ pub struct ToursOf {
     pub model: ModelOf,
     /// The chain.
     pub visible: VisibleChain,
-    /// Where they begin.
+    /// Where they start.
     pub from: ToursFrom,
-    /// Hidden states for each row in the stopping set.
+    /// Hidden states per row in the stopping set.
     pub samples_per_row: usize,
-    /// How many.
+    /// Number of tours.
     pub n_tours: usize,
-    /// Where they are cut.
+    /// Length at which they are cut.
     pub max_length: u32,
     /// Pictures of this many shortest and longest tours.
     pub n_pictures: usize,
@@ -101,27 +101,27 @@ pub struct ToursOf {
     pub seed: u64,
 }
 
-/// Chains to be watched.
+/// Chains to observe.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct InspectionOf {
     /// How the model is trained.
     pub model: ModelOf,
-    /// Chains; each begins at the state that its row gave to the stopping set.
+    /// Number of chains. Each starts at the state that its row gave to the stopping set.
     pub n_chains: usize,
-    /// After how many steps they are looked at.
+    /// Numbers of steps after which they are observed.
     pub at: Vec<u32>,
-    /// Tours not over by then are booked with this length.
+    /// Tours that are not over by then are recorded with this length.
     pub max_length: u32,
     /// Seed of stopping set and chains.
     pub seed: u64,
 }
 
-/// An epoch to be timed.
+/// An epoch to time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub struct TimingOf {
-    /// Data and settings. Evaluations are no part of the time.
+    /// Data and settings. The time does not include evaluations.
     pub model: ModelOf,
     /// Rows of the data that are used; 0: all.
     pub n_rows: usize,
@@ -132,7 +132,7 @@ pub struct TimingOf {
 }
 
 impl Task {
-    /// What must be done first.
+    /// The tasks that must be finished first.
     pub fn needs(&self) -> Option<Self> {
         let model = match self {
             Self::Train(_) | Self::Timing(_) => return None,
@@ -144,12 +144,12 @@ impl Task {
         Some(Self::Train(model.clone()))
     }
 
-    /// Whether nothing else may run beside it.
+    /// Returns true if no other task may run at the same time.
     pub fn is_alone(&self) -> bool {
         matches!(self, Self::Timing(_))
     }
 
-    /// A name for people.
+    /// A readable name.
     pub fn name(&self) -> String {
         match self {
             Self::Train(input) => format!("train {}", describe(&input.train)),
@@ -177,7 +177,7 @@ impl Task {
         }
     }
 
-    /// A name for files: the people's name and a digest of everything.
+    /// A name for files: the readable name and a digest of all settings.
     pub fn key(&self) -> String {
         let json = serde_json::to_vec(self).expect("tasks are plain JSON");
         let digest = Sha256::digest(&json);
@@ -185,7 +185,7 @@ impl Task {
         format!("{}-{digest}", slug(&self.name()))
     }
 
-    /// About how long it takes, in seconds of one core on MNIST. Only for the order of magnitude of what is left.
+    /// A rough cost in seconds of one core on MNIST, used to show the remaining time.
     pub fn nominal_seconds(&self) -> f64 {
         let width = |train: &CheckedSettings| 0.5 + train.n_hidden as f64 / 50.0;
         match self {
@@ -202,7 +202,7 @@ impl Task {
     }
 }
 
-/// About how many steps of a chain an update's work amounts to, for each row.
+/// The approximate cost of an update per row, in steps of a chain.
 fn steps(gradient: &EstimatorSettings) -> f64 {
     match gradient {
         EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => 1.5 + *k as f64,
@@ -215,7 +215,7 @@ fn samples_per_row(train: &CheckedSettings) -> usize {
     if let EstimatorSettings::Lvs(lvs) = &train.gradient { lvs.samples_per_row } else { 0 }
 }
 
-/// What tells runs apart, in a few words.
+/// A short text of the settings that distinguish runs.
 pub(crate) fn describe(train: &CheckedSettings) -> String {
     format!(
         "{} nH={} lr={}{} epochs={} seed={}",

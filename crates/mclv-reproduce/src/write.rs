@@ -1,15 +1,18 @@
-//! Turn reports into Markdown, CSV and figures.
+//! Turns reports into Markdown, CSV and figures.
 
 use crate::html::html;
 use crate::report::{Axis, Cell, Curve, Mark, Pictures, Plot, Report, Table};
+use flate2::read::GzDecoder;
 use mclv::{Error, Result, human_seconds, write_atomically};
 use mclv_report::figure::{self, Drawing, Figure, PictureGrid, Point, Series, Theme};
+use std::io::Read;
 use std::path::Path;
 
-/// Pixels of a PNG for each of the SVG's.
+/// Pixels of a PNG per unit of its SVG.
 const PNG_SCALE: f32 = 2.0;
 
-/// Write a report into a folder: its JSON, what is derived from it, and a page to look at. Returns the names of the files.
+/// Writes a report into a folder: its JSON, the files derived from it, and an HTML page. Returns
+/// the names of the files.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -24,7 +27,8 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<String>> {
     Ok(files.into_iter().map(|(name, _)| name).collect())
 }
 
-/// What is made of a report: Markdown, a CSV file for each table and plot, SVG and PNG for each plot and grid of pictures.
+/// The files derived from a report: Markdown, a CSV file per table and plot, and SVG and PNG files
+/// per plot and grid of pictures.
 pub fn derived(report: &Report) -> Vec<(String, Vec<u8>)> {
     let text = format!("# {}\n\n{}", report.title, markdown(report, ""));
     let mut files = vec![(format!("{}.md", report.experiment), text.into_bytes())];
@@ -45,23 +49,37 @@ pub fn derived(report: &Report) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-/// Read the report of an experiment from a folder.
+/// Reads the report of an experiment from `NAME.json` or `NAME.json.gz` in a folder. Returns `None`
+/// if neither file exists.
 ///
 /// # Errors
-/// If there is none, or it is damaged.
-pub fn read(folder: &Path, experiment: &str) -> Result<Report> {
-    let path = folder.join(format!("{experiment}.json"));
-    let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
-    serde_json::from_str(&text).map_err(|e| Error::malformed(&path, format!("is no report: {e}")))
+/// If the file cannot be read or is damaged.
+pub fn read(folder: &Path, experiment: &str) -> Result<Option<Report>> {
+    let plain = folder.join(format!("{experiment}.json"));
+    let compressed = folder.join(format!("{experiment}.json.gz"));
+    let (path, bytes) = if plain.exists() {
+        let bytes = std::fs::read(&plain).map_err(Error::io("read", &plain))?;
+        (plain, bytes)
+    } else if compressed.exists() {
+        let file = std::fs::File::open(&compressed).map_err(Error::io("open", &compressed))?;
+        let mut bytes = Vec::new();
+        GzDecoder::new(file).read_to_end(&mut bytes).map_err(Error::io("decompress", &compressed))?;
+        (compressed, bytes)
+    } else {
+        return Ok(None);
+    };
+    let report = serde_json::from_slice(&bytes)
+        .map_err(|e| Error::malformed(&path, format!("it is not a report: {e}")))?;
+    Ok(Some(report))
 }
 
-/// The report as Markdown, without its title; figures are looked for in `folder`.
+/// The report as Markdown, without its title. Links to figures start with `folder`.
 pub fn markdown(report: &Report, folder: &str) -> String {
     let mut text = String::new();
     if report.quick {
         text.push_str(
-            "**Quick run**: fewer epochs, seeds and tours than the paper. These numbers show that the experiment works; they \
-             are not to be compared with published ones.\n\n",
+            "**Quick run**: it has fewer epochs, seeds and tours than the paper. These numbers show only that the \
+             experiment works. Do not compare them with published numbers.\n\n",
         );
     }
     for table in &report.tables {
@@ -108,7 +126,7 @@ pub fn markdown_table(table: &Table) -> String {
     lines.into_iter().map(|line| format!("| {} |\n", line.join(" | "))).collect()
 }
 
-/// A cell with so many digits after the point.
+/// The text of a cell, with this number of digits after the point.
 pub fn cell_text(cell: &Cell, digits: usize) -> String {
     let number = |x: f64| format!("{x:.digits$}").replace('-', "−");
     match cell {

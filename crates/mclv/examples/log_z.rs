@@ -1,4 +1,5 @@
-//! Find log Z of a trained model by enumeration, by tours and by annealing, and compare.
+//! Compute log Z of a trained model by enumeration, by tours and by annealing, and compare the
+//! results.
 //!
 //! `cargo run --release --example log_z`
 

@@ -1,4 +1,4 @@
-//! Write an estimator of your own: chains that begin anew at random states in every update.
+//! Write an estimator of your own: chains that begin at new random states in every update.
 //!
 //! `cargo run --release --example own_estimator`
 
@@ -12,7 +12,7 @@ use mclv::progress::Silent;
 use mclv::settings::{EstimatorName, Settings};
 use mclv::train::Training;
 
-/// `k` Gibbs steps from fair coins, for `n_chains` chains.
+/// Runs `k` Gibbs steps from fair coin flips, for `n_chains` chains.
 struct FromCoins {
     k: u32,
     n_chains: usize,
@@ -21,7 +21,8 @@ struct FromCoins {
 impl Estimator for FromCoins {
     fn estimate(&mut self, update: &Update<'_>, gradient: &mut Gradient) -> Result<bool> {
         let rbm = update.rbm();
-        // A stream for each chain: the same seed gives the same model on any number of threads.
+        // Each chain has its own stream: the same seed gives the same model on any number of
+        // threads.
         let streams: Vec<_> = (0..self.n_chains as u32).map(|chain| update.stream(chain)).collect();
         let mut v = BitRows::zeros(self.n_chains, rbm.n_visible());
         for (chain, stream) in streams.iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Make tours: Gibbs chains that start in the data's hidden states and end when they are there again.
+//! Run tours: Gibbs chains that start in the data's hidden states and end when they are there
+//! again.
 //!
 //! `cargo run --release --example tours`
 

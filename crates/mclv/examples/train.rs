@@ -28,7 +28,8 @@ fn main() -> mclv::Result<()> {
         |split| data::load(&DataSpec { source: "digits".into(), split, ..Default::default() }, &Silent);
     let (train, validation, test) = (digits(Split::Train)?, digits(Split::Validation)?, digits(Split::Test)?);
 
-    // What is not set is decided by the defaults: tours that are carried on, a rate that falls to zero.
+    // Defaults decide all other settings: tours that are carried on, a learning rate that falls to
+    // zero.
     let settings = Settings { n_hidden: Some(16), epochs: Some(20.into()), ..Default::default() };
     let trained =
         Training::new(settings).validation(&validation.rows).observe(&mut Print).fit(&train.rows)?;

@@ -1,11 +1,11 @@
-//! Say what went wrong, where, and what to do about it.
+//! Errors: what went wrong, where, and what to do about it.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 /// Everything that can fail in this crate because of its caller, its files or the machine.
 ///
-/// Statistical events (a truncated tour, a saturated unit) are not errors: they are counted in results.
+/// Statistical events (a truncated tour, a saturated unit) are not errors. Results count them.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -16,21 +16,21 @@ pub enum Error {
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said. It is part of the message, so it is not also a source.
+        /// The system's message. It is part of our message, so it is not also a source.
         cause: io::Error,
     },
-    /// A folder stands where a file was expected.
-    #[error("{path} is a folder; name a file")]
+    /// The path leads to a folder where a file was expected.
+    #[error("{path} is a folder; give the path of a file")]
     IsAFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// No reader or writer goes by this file's extension.
-    #[error("{path}: unknown file type; known are {known}")]
+    /// No reader or writer handles this file's extension.
+    #[error("{path}: unknown file type; known types are {known}")]
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// The extensions that are known, as text.
+        /// The known extensions, as text.
         known: &'static str,
     },
     /// The file's bytes do not follow its format.
@@ -45,26 +45,26 @@ pub enum Error {
     },
     /// The file ends before its own header says it should.
     #[error(
-        "{path} is cut short: its header promises {expected} bytes of data, it has {found}; get it again"
+        "{path} is cut short: its header announces {expected} bytes of data, but it has {found}; get a complete copy"
     )]
     Truncated {
         /// The file.
         path: PathBuf,
-        /// Bytes promised.
+        /// Bytes that the header announces.
         expected: u64,
-        /// Bytes there.
+        /// Bytes in the file.
         found: u64,
     },
     /// A model file written by a later version of this program.
     #[error(
-        "{path} has format version {found}, this program knows up to {supported}; upgrade mclv to read it"
+        "{path} has format version {found}, but this program reads versions up to {supported}; upgrade mclv"
     )]
     NewerFormat {
         /// The file.
         path: PathBuf,
         /// Its version.
         found: u32,
-        /// The newest version known here.
+        /// The newest version that this program reads.
         supported: u32,
     },
     /// A data value is not a number in [0, 1].
@@ -109,7 +109,7 @@ pub enum Error {
         /// The value.
         value: f32,
     },
-    /// A setting lies outside what it may be.
+    /// A setting has a value that is not allowed.
     #[error("{name} = {value} is not allowed: {cure}")]
     InvalidSetting {
         /// The setting.
@@ -119,26 +119,26 @@ pub enum Error {
         /// What is allowed.
         cure: &'static str,
     },
-    /// A choice that what it is made among does not offer.
+    /// A choice that does not exist, such as a column that the file does not have.
     #[error("{name} = {value} is not allowed: {cure}")]
     InvalidChoice {
         /// What is chosen.
         name: &'static str,
         /// The choice.
         value: String,
-        /// What there is.
+        /// The choices that exist.
         cure: String,
     },
-    /// Two settings that do not go together.
-    #[error("`{name}` does not go with `{with}`")]
+    /// Two settings that exclude each other.
+    #[error("`{name}` cannot be used with `{with}`")]
     Incompatible {
-        /// A setting that was given.
+        /// The setting that was given.
         name: &'static str,
-        /// The setting, and its value, that the first does not go with.
+        /// The other setting and its value.
         with: String,
     },
-    /// No data set goes by this name.
-    #[error("no data set or file is called {name:?}{}; known are {known}; or give a .npy, .npz, .csv or IDX file",
+    /// No data set has this name.
+    #[error("no data set or file is called {name:?}{}; known data sets are {known}; or give a .npy, .npz, .csv or IDX file",
         .suggestion.as_ref().map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default())]
     UnknownData {
         /// The name asked for.
@@ -148,37 +148,37 @@ pub enum Error {
         /// The known names.
         known: String,
     },
-    /// A named data set is neither on disk nor to be had over the network.
+    /// A named data set is not on disk and could not be downloaded.
     #[error(
         "{name} is not on this machine and could not be fetched:\n{attempts}\nPut {files} into {folder} (or a folder named by MCLV_DATA_DIR), plain or .gz, and try again"
     )]
     NotAvailable {
         /// The data set.
         name: String,
-        /// What was tried and how it failed, a line each.
+        /// Each attempt and why it failed, one per line.
         attempts: String,
         /// The files that are missing.
         files: String,
         /// Where they are looked for.
         folder: PathBuf,
     },
-    /// A named data set is not on disk, and the caller does not allow it to be fetched.
+    /// A named data set is not on disk, and the caller does not allow downloads.
     #[error(
         "{name} is not on this machine:\n{attempts}\nFetch it, or put {files} into {folder} (or a folder named by MCLV_DATA_DIR), plain or .gz, and try again"
     )]
     NotFetched {
         /// The data set.
         name: String,
-        /// Where it was looked for, a line each.
+        /// The places that were searched, one per line.
         attempts: String,
         /// The files that are missing.
         files: String,
         /// Where they are looked for.
         folder: PathBuf,
     },
-    /// A file's SHA-256 is not the one its data set is known by.
+    /// A file's SHA-256 differs from the one recorded for its data set.
     #[error(
-        "{path} is not the file it should be: SHA-256 {found}, expected {expected}; delete it and fetch it again"
+        "{path} has the wrong content: SHA-256 {found}, expected {expected}; delete it and fetch it again"
     )]
     ChecksumMismatch {
         /// The file.
@@ -190,8 +190,8 @@ pub enum Error {
     },
     /// Enumeration would take longer than the caller allows.
     #[error("exact enumeration of 2^{n_units} states would take about {}{}", human_seconds(*.seconds),
-        if .limit.is_finite() { format!(" ({} allowed); lift the limit", human_seconds(*.limit)) }
-        else { ", more than any machine can do; take a model with a smaller layer".into() })]
+        if .limit.is_finite() { format!(" ({} allowed); raise the limit", human_seconds(*.limit)) }
+        else { ", which no machine can do; use a model with a smaller layer".into() })]
     TooSlow {
         /// Units in the smaller layer.
         n_units: usize,
@@ -201,15 +201,15 @@ pub enum Error {
         limit: f64,
     },
     /// A checkpoint lacks something that its settings call for.
-    #[error("the checkpoint does not hold {what}: it was written by other settings or is damaged")]
+    #[error("the checkpoint does not hold {what}: it was written with other settings or is damaged")]
     MissingState {
         /// What is missing.
         what: &'static str,
     },
-    /// Another process of a job on several could not go on.
+    /// Another process of a job with several processes failed.
     #[error("rank {rank}: {problem}")]
     OtherRank {
-        /// Which one.
+        /// The rank of that process.
         rank: usize,
         /// Its error.
         problem: String,
@@ -219,11 +219,11 @@ pub enum Error {
     Cancelled,
 }
 
-/// This crate's results.
+/// The result type of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Wrap an I/O error with what was being done to which file.
+    /// Adds the action and the file to an I/O error.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
         move |cause| match cause.kind() {
@@ -232,12 +232,12 @@ impl Error {
         }
     }
 
-    /// The file does not follow its format.
+    /// An error for a file that does not follow its format.
     pub fn malformed(path: impl AsRef<Path>, problem: impl Into<String>) -> Self {
         Self::Malformed { path: path.as_ref().to_path_buf(), place: None, problem: problem.into() }
     }
 
-    /// The file does not follow its format at a place that can be named.
+    /// An error for a file that does not follow its format, with the place in the file.
     pub fn malformed_at(
         path: impl AsRef<Path>,
         place: impl Into<String>,
@@ -251,17 +251,17 @@ impl Error {
     }
 }
 
-/// What the system said, and what to do about it where that is known.
+/// The system's message, with advice where we know some.
 fn with_advice(cause: &io::Error) -> String {
     match cause.kind() {
-        io::ErrorKind::NotFound => "there is no such file or folder; check the path".into(),
-        io::ErrorKind::PermissionDenied => format!("{cause}; check who may use it"),
+        io::ErrorKind::NotFound => "no such file or folder; check the path".into(),
+        io::ErrorKind::PermissionDenied => format!("{cause}; check its permissions"),
         io::ErrorKind::StorageFull => format!("{cause}; make room and try again"),
         _ => cause.to_string(),
     }
 }
 
-/// Seconds as people say them.
+/// Formats seconds with a suitable unit.
 ///
 /// ```
 /// assert_eq!(mclv::human_seconds(0.0014), "1.4 ms");

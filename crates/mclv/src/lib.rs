@@ -34,7 +34,12 @@ pub use model::{Init, Offsets, Rbm, UnitUse};
 pub use selftest::{Check, selftest};
 pub use tour::StoppingSet;
 
-/// The instruction set that the kernels use on this machine.
+/// Returns the name of the instruction set that the kernels use on this machine.
 pub fn kernels() -> &'static str {
     mclv_kernels::Isa::best().name()
 }
+
+/// The example of the project's README is a test, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct ProjectReadme;

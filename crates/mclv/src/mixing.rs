@@ -75,7 +75,7 @@ impl Mixing {
         let folded: Vec<_> = groups.iter().map(|group| rank_normalised(&folded(group))).collect();
         let autocorrelation_time = autocorrelation_time(groups);
         Some(Self {
-            r_hat: split_r_hat(&ranks).max(split_r_hat(&folded)),
+            r_hat: split_r_hat(&ranks).max(split_r_hat(&folded)).min(MAX_R_HAT),
             autocorrelation_time,
             effective_sample_size: n_draws / autocorrelation_time,
         })
@@ -92,6 +92,9 @@ impl Mixing {
         }
     }
 }
+
+/// The largest R-hat that is reported. Chains that never move would have an infinite one.
+const MAX_R_HAT: f64 = 100.0;
 
 /// Above this R-hat, chains are said to differ.
 const HIGH_R_HAT: f64 = 1.05;
@@ -151,8 +154,8 @@ impl Mixing {
     pub fn doubt(&self, burn_in: u32) -> Option<Doubt> {
         let enough = ENOUGH_TIMES * self.autocorrelation_time;
         if f64::from(burn_in) >= enough {
-            // Differences between chains are part of the autocorrelation time: R-hat can be high here only because the
-            // recorded part of the chains is short.
+            // Differences between chains are part of the autocorrelation time: R-hat can be high
+            // here only because the recorded part of the chains is short.
             return None;
         }
         if self.r_hat > HIGH_R_HAT && f64::from(burn_in) < FEW_TIMES * self.autocorrelation_time {
@@ -320,8 +323,9 @@ mod tests {
             .collect()
     }
 
-    /// With 4 × 20,000 draws the estimate of τ has a relative error of about `√(4τ·7/80,000)` (window 7τ/2 both
-    /// ways; Sokal 1997): within 4.5 of them (false alarm 7e-6 each), and 3 % for the cut-off.
+    /// With 4 × 20,000 draws the estimate of τ has a relative error of about `√(4τ·7/80,000)`
+    /// (window 7τ/2 both ways; Sokal 1997): within 4.5 of them (false alarm 7e-6 each), and 3 % for
+    /// the cut-off.
     #[test]
     fn the_autocorrelation_time_of_ar1_is_known() {
         for phi in [-0.5, 0.0, 0.5, 0.9, 0.98] {
@@ -352,7 +356,8 @@ mod tests {
         assert!(changed(&|_, t, x| x + t as f64 / 1000.0).r_hat > 1.05, "halves see a drift");
     }
 
-    /// Chains of two distributions, as clamped chains have them: only chains of the same distribution are compared.
+    /// Chains of two distributions, as clamped chains have them: only chains of the same
+    /// distribution are compared.
     #[test]
     fn groups_of_chains_are_judged_by_themselves() {
         let at = |place: f64, width: f64, seed: u64| -> Vec<f64> {

@@ -60,7 +60,7 @@ pub(crate) mod tests {
     use crate::{Error, Result, StoppingSet};
     use std::sync::atomic::AtomicI64;
 
-    /// Says at one question that the work should stop, and at no other.
+    /// A listener that cancels at one question, and at no other.
     pub(crate) struct StopsOnce(AtomicI64);
 
     impl StopsOnce {

@@ -1,5 +1,5 @@
-//! Check the program on the machine it runs on: kernels, random numbers and closed forms; then the sampler, tours, AIS and
-//! the estimators of the gradient against enumeration.
+//! Checks of the program on this machine. The first group tests kernels, random numbers and closed
+//! forms. The second compares the sampler, tours, AIS and the gradient estimators with enumeration.
 
 mod statistical;
 
@@ -19,26 +19,27 @@ use mclv_kernels::tiles::Tiles;
 use serde::Serialize;
 use std::time::Instant;
 
-/// One check and what it found.
+/// One check and its result.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Check {
-    /// What must hold.
+    /// The statement that is checked.
     pub name: &'static str,
-    /// Whether it does.
+    /// True if the statement holds.
     pub passed: bool,
     /// What was measured.
     pub detail: String,
-    /// The probability that the check fails for a random seed although everything is right; 0 for a check without random
-    /// numbers. The seeds are fixed: where everything is right, the check passes every time.
+    /// The probability that the check fails on a correct machine for a random seed; 0 for a check
+    /// without random numbers. The seeds are fixed, so on a correct machine the check always
+    /// passes.
     pub false_alarm: f64,
-    /// How long it took.
+    /// Duration in seconds.
     pub seconds: f64,
 }
 
-/// What was measured, as good news or bad.
+/// The measured values: `Ok` if the check passed, `Err` if it failed.
 type Finding = Result<String, String>;
 
-/// Run all checks: a few seconds.
+/// Runs all checks. This takes a few seconds.
 ///
 /// # Guarantee
 /// The false-alarm rates of all checks together stay below 1e-4.
@@ -56,12 +57,12 @@ pub fn selftest() -> Vec<Check> {
     };
     let plain = |check: fn() -> Finding| Box::new(check) as Box<dyn Fn() -> Finding>;
     let checks = [
-        ("random numbers are those of Philox4x32-10", 0.0, plain(philox)),
-        ("this CPU's kernels equal the portable ones to the bit", 0.0, plain(kernels)),
-        ("log Z without weights is the closed form", 0.0, plain(closed_form)),
-        ("log Z is the same summed over either layer", 0.0, plain(both_layers)),
+        ("random numbers match Philox4x32-10", 0.0, plain(philox)),
+        ("this CPU's kernels match the portable ones bit for bit", 0.0, plain(kernels)),
+        ("log Z without weights matches the closed form", 0.0, plain(closed_form)),
+        ("log Z is the same when summed over either layer", 0.0, plain(both_layers)),
         ("probabilities of all states sum to 1", 0.0, plain(normalisation)),
-        ("the exact gradient is that of a naive sum", 0.0, of_model(statistical::exact_gradient)),
+        ("the exact gradient matches a naive sum", 0.0, of_model(statistical::exact_gradient)),
         (
             "random bits have the right frequencies",
             statistical::OF_FREQUENCIES,
@@ -72,14 +73,14 @@ pub fn selftest() -> Vec<Check> {
             statistical::OF_SAMPLER,
             of_model(statistical::sampler),
         ),
-        ("tours have the length of theory", statistical::OF_TOURS, of_model(statistical::tours)),
+        ("tours have the lengths that theory predicts", statistical::OF_TOURS, of_model(statistical::tours)),
         ("AIS finds the exact log Z", statistical::OF_AIS, of_model(statistical::ais)),
         (
             "CD, PCD and LVS find the exact gradient",
             statistical::OF_ESTIMATORS,
             of_model(statistical::estimators),
         ),
-        ("a model file gives back what was written", 0.0, plain(round_trip)),
+        ("model files are read back unchanged", 0.0, plain(round_trip)),
         ("the built-in data are intact", 0.0, plain(built_in_data)),
     ];
     let run = |(name, false_alarm, check): (&'static str, f64, Box<dyn Fn() -> Finding>)| {
@@ -132,7 +133,7 @@ fn philox() -> Finding {
     Ok("3 of 3 vectors".into())
 }
 
-/// Sampling, functions and enumeration, on every instruction set that there is.
+/// Sampling, functions and enumeration, on every available instruction set.
 fn kernels() -> Finding {
     let rbm = random_rbm(100, 14, 0.5, 1);
     let down = Affine::new(Tiles::from_rows(100, 14, &rbm.weights()).transposed(), rbm.visible_bias());

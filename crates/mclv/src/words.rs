@@ -1,7 +1,8 @@
 //! Give enumerations their words: one list for display, parsing, files and the command line.
 
-/// Implements `word`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum without data, and
-/// `clap::ValueEnum` with the feature `clap`. The text after `as` is the setting that errors name.
+/// Implements `word`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum without data,
+/// and `clap::ValueEnum` with the feature `clap`. The text after `as` is the setting that errors
+/// name.
 macro_rules! words {
     ($Type:ident as $setting:literal { $($Variant:ident = $word:literal),+ $(,)? }) => {
         impl $Type {

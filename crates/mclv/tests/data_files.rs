@@ -84,7 +84,7 @@ fn damaged_idx_files_are_refused() {
     let file = idx(&[2, 1, 2], &[0, 51, 102, 255]);
     for (bytes, text) in [
         (b"P5 28 28\n".to_vec(), "does not begin like an IDX file"),
-        (file[..file.len() - 1].to_vec(), "promises 4 bytes of data, it has 3"),
+        (file[..file.len() - 1].to_vec(), "announces 4 bytes of data, but it has 3"),
         ([file.as_slice(), &[0]].concat(), "goes on after"),
         (idx(&[u32::MAX; 4], &[1; 64]), "is cut short"),
         (idx(&[u32::MAX, 28, 28], &[1; 64]), "is cut short"),

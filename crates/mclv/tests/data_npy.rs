@@ -125,7 +125,7 @@ fn damaged_files_are_refused() {
     // In the middle of the first array's compressed data.
     flipped[130] ^= 0xff;
     for (name, bytes, text) in [
-        ("cut.npy", &npy[..npy.len() - 1], "cut short: its header promises 48 bytes of data, it has 47"),
+        ("cut.npy", &npy[..npy.len() - 1], "cut short: its header announces 48 bytes of data, but it has 47"),
         ("header.npy", &npy[..60], "ends too early"),
         ("more.npy", &[npy.as_slice(), b"x"].concat(), "goes on after the data"),
         ("magic.npy", b"PK\x03\x04abcdefghijkl".as_slice(), "does not begin like a NumPy file"),

@@ -30,7 +30,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    # scikit-learn is asked for only by those who use the estimator.
+    # Import scikit-learn only if the estimator is used.
     if name == "BernoulliRBM":
         from ._sklearn import BernoulliRBM
 

@@ -1,4 +1,4 @@
-"""Tell which models may be compared by their likelihoods."""
+"""Find models whose likelihoods can be compared."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ __all__ = ["comparable"]
 
 
 def comparable(models: Mapping[str, Any]) -> list[list[str]]:
-    """The names of models in groups whose likelihoods may be compared.
+    """Group models whose likelihoods can be compared.
 
-    Likelihoods are of the same kind only if the models were trained on the same rows, prepared in the same way: other data,
-    another split or another binarisation change the scale. Draw a chart for each group, and compare numbers within groups
-    only. A model that does not know its data is in a group of its own.
+    Likelihoods can be compared only if the models were trained on the same rows, prepared in the
+    same way. Other data, another split or another binarisation change the scale. Compare numbers
+    only within a group, and draw one chart per group. A model without recorded data forms its own
+    group.
 
     Parameters
     ----------
@@ -23,7 +24,8 @@ def comparable(models: Mapping[str, Any]) -> list[list[str]]:
 
     Returns
     -------
-    list of lists of names, in the order of `models`
+    list of lists of names
+        The groups, in the order of `models`.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Models from and to other packages: scikit-learn's BernoulliRBM, and the HDF5 files of ``rbms``."""
+"""Convert models from and to scikit-learn's BernoulliRBM and the HDF5 files of ``rbms``."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["from_rbms", "from_sklearn", "to_rbms", "to_sklearn"]
 
 
 def from_sklearn(estimator: Any) -> RBM:
-    """The model of a fitted ``sklearn.neural_network.BernoulliRBM``, in single precision."""
+    """Convert a fitted ``sklearn.neural_network.BernoulliRBM`` to a model in single precision."""
     return as_model(estimator)
 
 
 def to_sklearn(model: Any) -> Any:
-    """A fitted ``sklearn.neural_network.BernoulliRBM`` with the model's parameters.
+    """Convert a model to a fitted ``sklearn.neural_network.BernoulliRBM``.
 
     Examples
     --------
@@ -37,39 +37,42 @@ def to_sklearn(model: Any) -> Any:
     estimator.intercept_hidden_ = rbm.hidden_bias
     estimator.n_features_in_ = rbm.n_visible
     estimator._n_features_out = rbm.n_hidden
-    # Its fit leaves chains behind, which partial_fit goes on with.
+    # fit leaves chains behind, and partial_fit continues them.
     estimator.h_samples_ = np.zeros((estimator.batch_size, rbm.n_hidden), dtype=np.float32)
     return estimator
 
 
 def from_rbms(path: str | os.PathLike[str], update: int | None = None) -> RBM:
-    """A model of the ``rbms`` package from its HDF5 file (``update_N/params/{vbias,hbias,weight_matrix}``).
+    """Read a model from an HDF5 file of the ``rbms`` package. Needs h5py.
+
+    The file holds ``update_N/params/{vbias,hbias,weight_matrix}``.
 
     Parameters
     ----------
     path : str or path
     update : int, optional
-        Which of the saved updates; the last if none is named. Needs h5py.
+        The saved update to read. Default: the last one.
     """
     import h5py
 
     with h5py.File(path, "r") as file:
         updates = {int(key[7:]): key for key in file if key.startswith("update_") and key[7:].isdigit()}
         if not updates:
-            raise FormatError(f"{os.fspath(path)} has no group update_N: it was not written by rbms")
+            raise FormatError(f"{os.fspath(path)} has no group update_N, so it was not written by rbms")
         chosen = max(updates) if update is None else update
         if chosen not in updates:
-            raise FormatError(f"{os.fspath(path)} has no update {chosen}; there are {sorted(updates)}")
+            raise FormatError(f"{os.fspath(path)} has no update {chosen}; its updates are {sorted(updates)}")
         try:
             params = file[updates[chosen]]["params"]
             arrays = [np.asarray(params[name]) for name in ("weight_matrix", "vbias", "hbias")]
         except KeyError as error:
-            raise FormatError(f"{os.fspath(path)}, update {chosen}: no Bernoulli RBM ({error.args[0]})") from None
+            what = f"{os.fspath(path)}, update {chosen}: this is not a Bernoulli RBM ({error.args[0]})"
+            raise FormatError(what) from None
     return RBM(*arrays)
 
 
 def to_rbms(model: Any, path: str | os.PathLike[str], update: int = 1) -> None:
-    """Write a model's parameters as the ``rbms`` package lays them out. Needs h5py.
+    """Write a model to an HDF5 file for the ``rbms`` package. Needs h5py.
 
     Examples
     --------

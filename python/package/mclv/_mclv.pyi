@@ -1,4 +1,4 @@
-"""The native half: rows, models and long work. Private; the package's modules are what to use."""
+"""The native part of the package: rows, models and long work. It is private."""
 
 import os
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""A Restricted Boltzmann Machine: parameters, what follows from them, and files."""
+"""Restricted Boltzmann Machines: parameters, energies, samples and files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ __all__ = ["RBM", "load", "save"]
 
 
 class RBM:
-    """A model over ``v`` in {0,1}^n_visible and ``h`` in {0,1}^n_hidden with ``E(v,h) = -v'Wh - b'v - a'h``.
+    """A Restricted Boltzmann Machine with binary units.
 
-    Parameters are single precision; energies and likelihoods are computed in double precision. A model does not change.
+    Its energy is ``E(v,h) = -v'Wh - b'v - a'h`` for ``v`` in {0,1}^n_visible and ``h`` in
+    {0,1}^n_hidden. Parameters are in single precision. Energies and likelihoods are computed in
+    double precision. A model is immutable.
 
     Parameters
     ----------
     weights : array of shape (n_visible, n_hidden)
-        ``W``. Note that scikit-learn's ``components_`` is its transpose.
+        ``W``. scikit-learn's ``components_`` is its transpose.
     visible_bias : array of shape (n_visible,)
         ``b``.
     hidden_bias : array of shape (n_hidden,)
@@ -53,32 +55,32 @@ class RBM:
 
     @property
     def n_visible(self) -> int:
-        """Visible units."""
+        """Number of visible units."""
         return self._model.shape[0]
 
     @property
     def n_hidden(self) -> int:
-        """Hidden units."""
+        """Number of hidden units."""
         return self._model.shape[1]
 
     @property
     def weights(self) -> npt.NDArray[np.float32]:
-        """``W``, (n_visible, n_hidden), a copy."""
+        """A copy of ``W``, of shape (n_visible, n_hidden)."""
         return self._model.weights
 
     @property
     def visible_bias(self) -> npt.NDArray[np.float32]:
-        """``b``, a copy."""
+        """A copy of ``b``."""
         return self._model.visible_bias
 
     @property
     def hidden_bias(self) -> npt.NDArray[np.float32]:
-        """``a``, a copy."""
+        """A copy of ``a``."""
         return self._model.hidden_bias
 
     @property
     def provenance(self) -> dict[str, Any]:
-        """Where the model came from: settings, seed, data, metrics at the end."""
+        """The origin of the model: settings, seed, data and final metrics."""
         return self._model.provenance
 
     def free_energy(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
@@ -86,7 +88,10 @@ class RBM:
         return self._model.free_energy(as_rows(v, "v"), threads(n_jobs))
 
     def pseudo_log_likelihood(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float64]:
-        """``sum_i log p(v_i | all other units)`` of each row: exact, over all units, and not the likelihood."""
+        """``sum_i log p(v_i | all other units)`` of each row, exact over all units.
+
+        This is not the log-likelihood.
+        """
         return self._model.pseudo_log_likelihood(as_rows(v, "v"), threads(n_jobs))
 
     def mean_hidden(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> npt.NDArray[np.float32]:
@@ -98,7 +103,7 @@ class RBM:
         return self._model.mean_visible(as_rows(h, "h"), threads(n_jobs))
 
     def reconstruction_error(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> float:
-        """Mean squared ``v - E[v | E[h|v]]``. It can fall while the likelihood falls."""
+        """Mean of ``(v - E[v | E[h|v]])**2``. It can improve while the likelihood gets worse."""
         return self._model.reconstruction_error(as_rows(v, "v"), threads(n_jobs))
 
     def sample(
@@ -111,24 +116,24 @@ class RBM:
         seed: Any = 0,
         n_jobs: int | None = None,
     ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
-        """Draw ``v`` by one block-Gibbs chain for each sample.
+        """Draw samples of ``v``, each from its own block-Gibbs chain.
 
-        Each step leaves the model's distribution invariant, but nothing says that `burn_in` steps reach it.
+        Each step leaves the model's distribution invariant, but `burn_in` steps need not reach it.
 
         Parameters
         ----------
         n_samples : int
-            Samples, independent given their starts.
+            Number of samples. They are independent given their starts.
         burn_in : int
             Block-Gibbs steps of each chain.
         start : array of shape (n, n_visible), optional
-            Where chains begin, in turn; by default at draws from the visible biases alone.
+            Starts of the chains, used in turn. Default: draws from the visible biases alone.
         means : bool
-            Return ``E[v|h]`` of the last step instead: the same samples, smoothed.
+            Return ``E[v|h]`` of the last step instead of samples.
         seed : int, RandomState, Generator or None
             The same integer gives the same samples as ``mclv sample --seed``.
         n_jobs : int, optional
-            Threads; they do not change the result.
+            Number of threads. It does not change the result.
 
         Examples
         --------
@@ -142,7 +147,11 @@ class RBM:
         return v if mean is None else mean
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the model: ``.safetensors`` (with provenance), ``.npz`` (scikit-learn's names) or ``.npy`` (three files)."""
+        """Write the model to a file.
+
+        The extension decides the format: ``.safetensors`` (with provenance), ``.npz`` (with
+        scikit-learn's names) or ``.npy`` (three files).
+        """
         self._model.save(path)
 
     def __eq__(self, other: object) -> bool:
@@ -175,7 +184,7 @@ def _vector(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
 
 
 def load(path: str | os.PathLike[str]) -> RBM:
-    """Read a model that the command line, this package or scikit-learn's arrays in an ``.npz`` have written.
+    """Read a model file, or an ``.npz`` file with scikit-learn's arrays.
 
     Examples
     --------
@@ -190,7 +199,7 @@ def load(path: str | os.PathLike[str]) -> RBM:
 
 
 def save(model: Any, path: str | os.PathLike[str]) -> None:
-    """Write a model, or what a fitted estimator has learnt; the extension says in which format."""
+    """Write a model or a fitted estimator to a file. The extension decides the format."""
     as_model(model).save(path)
 
 
@@ -203,4 +212,4 @@ def as_model(model: Any) -> RBM:
         return inner
     if hasattr(model, "components_"):
         return RBM(np.asarray(model.components_).T, model.intercept_visible_, model.intercept_hidden_)
-    raise TypeError(f"{type(model).__name__} is no model: give an RBM, a training result or a fitted BernoulliRBM")
+    raise TypeError(f"{type(model).__name__} is not a model; give an RBM, a training result or a fitted BernoulliRBM")

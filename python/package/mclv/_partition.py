@@ -1,4 +1,4 @@
-"""Log Z by several methods, and likelihoods with it; every number with its uncertainty and its guarantee."""
+"""Log Z by several methods, and likelihoods, with their uncertainty and their guarantees."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ class LogZ:
     """An estimate of log Z in nats. ``float(log_z)`` is its value."""
 
     value: float
-    #: Standard error; 0 if exact, ``None`` if nothing that was seen tells how large it is.
+    #: Standard error; 0 if exact, ``None`` if unknown.
     std_err: float | None
-    #: A 95 % confidence interval, unless the method declines to give one.
+    #: A 95 % confidence interval; ``None`` if the method declines to give one.
     interval: tuple[float, float] | None
     #: ``"exact"``, ``"unbiased-z"``, ``"lower-bound"``, ``"upper-bound"`` or ``"none"``.
     guarantee: str
     method: str
-    #: States summed and Gibbs steps made, pilots included.
+    #: Number of states summed and Gibbs steps made, including pilots.
     n_states: float
     seconds: float
-    #: What to know before relying on the value, a sentence each.
+    #: Things to know before relying on the value, one sentence each.
     notes: list[str]
-    #: The guarantee in words: of Z, of log Z, and of a likelihood made with it.
+    #: The guarantee in words: for Z, for log Z, and for a likelihood computed with it.
     guarantee_z: str
     guarantee_log_z: str
     guarantee_likelihood: str
@@ -57,18 +57,20 @@ class Likelihood:
     """The average log-likelihood of rows, in nats per row. ``float(likelihood)`` is its mean."""
 
     mean: float
-    #: How much the mean would vary had other rows been drawn; ``None`` for a single row.
+    #: Standard error over rows: how much the mean varies between samples of rows. ``None`` for a
+    #: single row.
     std_err_rows: float | None
-    #: The error of log Z, common to all rows; 0 if exact, ``None`` if not known.
+    #: Standard error of log Z, the same for all rows; 0 if exact, ``None`` if unknown.
     std_err_log_z: float | None
-    #: A 95 % interval for the mean over these very rows, if log Z has one.
+    #: A 95 % interval for the mean over these rows, if log Z has an interval.
     interval: tuple[float, float] | None
-    #: On which side the estimate errs on average.
+    #: The side to which the estimate errs on average.
     guarantee: str
     #: Smallest and largest log-likelihood of a row.
     range: tuple[float, float]
     n_rows: int
-    #: Whether rows have values other than 0 and 1: then the mean is a lower bound on that of binarised rows.
+    #: True if rows have values other than 0 and 1. The mean is then a lower bound on the expected
+    #: value of binarised rows.
     is_grey: bool
     log_z: LogZ
 
@@ -96,7 +98,9 @@ def log_partition(
     seed: Any = 0,
     n_jobs: int | None = None,
 ) -> LogZ:
-    """Log Z of a model.
+    """Compute or estimate log Z of a model.
+
+    A warning is given if an estimate has no interval.
 
     Parameters
     ----------
@@ -104,22 +108,26 @@ def log_partition(
     method : {"best", "exact", "mclv", "ais", "reverse-ais", "bar"}
         ``"best"``: enumeration if `time_limit` allows it, else tours if they return, else AIS.
     data : rows, optional
-        Rows that stopping sets, base models and starts are made from.
+        Rows for stopping sets, base models and starts.
     stopping_set : StoppingSet, optional
-        A stopping set, to be used instead of one from data or from pilot chains.
+        The stopping set to use, instead of one from data or from pilot chains.
     n_tours, target_se : int or float, optional
-        Number of tours, or the standard error that pilot tours choose the number for (0.01).
+        Number of tours, or the wanted standard error (default: 0.01). For the latter, pilot tours
+        choose the number of tours.
     samples_per_row : int, optional
-        Hidden states drawn for each row of the stopping set.
+        Hidden states drawn per row for the stopping set.
     max_steps : int or "none", optional
-        Steps of all tours together, pilot tours included; by default those of a minute on one core. Tours are unbiased
-        only without a budget.
+        Step budget of all tours together, including pilot tours. Default: the steps of about one
+        minute on one core. Z is unbiased only with ``"none"``.
     n_chains, n_betas : int, optional
-        Chains (128) and temperatures (10,000, fewer for large models) of AIS.
+        Number of chains (default: 128) and of temperatures (default: 10,000, fewer for large
+        models) of AIS.
     time_limit : float, optional
-        Seconds that an enumeration may take: 45, or 3600 for ``method="exact"``.
-    seed, n_jobs
-        As everywhere.
+        Seconds that an enumeration may take. Default: 45, or 3600 for ``method="exact"``.
+    seed : int, RandomState, Generator or None
+        Seed of all random numbers.
+    n_jobs : int, optional
+        Number of threads. It does not change the result.
 
     Examples
     --------
@@ -145,7 +153,7 @@ def log_partition(
         threads(n_jobs),
     )
     log_z = LogZ(**facts)
-    # Reverse AIS never has an interval: whoever asks for it knows.
+    # Reverse AIS never has an interval, so it gives no warning.
     if log_z.guarantee != "exact" and log_z.method != "reverse-ais" and log_z.interval is None:
         warnings.warn(UncertainWarning(f"log Z {log_z} has no interval. {'; '.join(log_z.notes)}"), stacklevel=2)
     return log_z
@@ -159,9 +167,9 @@ def log_likelihoods(model: Any, X: Any, log_z: LogZ | float, *, n_jobs: int | No
 def log_likelihood(
     model: Any, X: Any, log_z: LogZ | None = None, *, n_jobs: int | None = None, **settings: Any
 ) -> Likelihood:
-    """The average log-likelihood of the rows of `X`, with its error bars.
+    """Compute the average log-likelihood of the rows of `X`, with its errors.
 
-    Without `log_z` it is found as ``log_partition(model, **settings)`` finds it, with `X` as data.
+    Without `log_z`, log Z comes from ``log_partition(model, **settings)``, with `X` as data.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Show how far training has come, by tqdm or rich where they are installed."""
+"""Show the progress of training with tqdm, rich or plain lines."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class Bar(Protocol):
     """A progress bar over updates that also shows the likelihood."""
 
     def progress(self, done: int, total: int) -> None:
-        """`done` of `total` updates are made."""
+        """Show that `done` of `total` updates are done."""
 
     def note(self, text: str) -> None:
-        """Show this beside the bar."""
+        """Show a text beside the bar."""
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Stop the bar and leave it on the screen."""
 
 
 class _Tqdm:
@@ -70,7 +70,7 @@ class _Lines:
 
 
 def bar_for(progress: bool | str) -> Bar | None:
-    """The bar that `progress` asks for: None, or by name, or tqdm's where it is installed, else plain lines."""
+    """The bar for `progress`. True means tqdm's bar if tqdm is installed, else plain lines."""
     if progress is False:
         return None
     if progress is True:
@@ -80,18 +80,18 @@ def bar_for(progress: bool | str) -> Bar | None:
             return _Lines()
     if progress in ("tqdm", "rich"):
         return _Tqdm() if progress == "tqdm" else _Rich()
-    raise SettingError(f"progress = {progress!r} is not allowed: True, False, 'tqdm' or 'rich'")
+    raise SettingError(f"progress = {progress!r} is not allowed: give True, False, 'tqdm' or 'rich'")
 
 
 def note_of(metrics: dict[str, Any]) -> str | None:
-    """What a bar says of an epoch, if its likelihood is known."""
+    """The text of a bar for an epoch, if its likelihood is known."""
     likelihood = metrics.get("validation_log_likelihood")
     likelihood = metrics.get("train_log_likelihood") if likelihood is None else likelihood
     return None if likelihood is None else f"epoch {metrics['epoch']}, log-likelihood {likelihood:.3f}"
 
 
 def chain_calls(calls: list[Callable[..., Any]]) -> Callable[..., bool]:
-    """One callback that calls all and stops if one of them says so."""
+    """One callback that calls all of them, and asks to stop if one of them does."""
 
     def call(*args: Any) -> bool:
         return any([bool(each(*args)) for each in calls])

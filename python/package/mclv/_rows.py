@@ -1,4 +1,4 @@
-"""Bring whatever users have into the rows that the library works on."""
+"""Convert arrays, sparse matrices and data sets to the rows of the library."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DTYPES = (np.float32, np.float64, np.bool_, np.uint8)
 
 
 def is_sparse(X: Any) -> bool:
-    """Whether `X` is a SciPy matrix or array in a sparse format; SciPy itself is not needed to tell."""
+    """Return True if `X` is a sparse SciPy matrix or array. This does not import SciPy."""
     return hasattr(X, "tocsr") and hasattr(X, "format")
 
 
@@ -24,7 +24,10 @@ def _known(array: np.ndarray) -> np.ndarray:
 
 
 def as_rows(X: Any, name: str = "X", *, clip: bool = False) -> Rows:
-    """Rows of an array, a sparse matrix, a data set or rows; `clip`: clip values outside [0, 1] instead of refusing them."""
+    """Convert an array, a sparse matrix or a data set to rows.
+
+    With `clip`, values outside [0, 1] are clipped; otherwise they are rejected.
+    """
     if isinstance(X, Rows):
         return X
     inner = getattr(X, "_rows", None)
@@ -40,20 +43,20 @@ def as_rows(X: Any, name: str = "X", *, clip: bool = False) -> Rows:
         return Rows.sparse(X.shape, indptr, indices, _known(X.data), X.format == "csc", name, clip)
     array = np.asarray(X)
     if array.ndim != 2:
-        raise DataError(f"{name} has {array.ndim} dimensions; give a matrix with a row for each sample")
+        raise DataError(f"{name} has {array.ndim} dimensions; give a matrix with one row per sample")
     if array.dtype.kind not in "fbui":
         raise DataError(f"{name} holds {array.dtype}; give numbers in [0, 1]")
     return Rows.dense(_known(array), name, clip)
 
 
 def warn_outside(rows: Rows, name: str = "X", stacklevel: int = 4) -> None:
-    """Say that values outside [0, 1] were clipped, if there were any."""
+    """Warn if values outside [0, 1] were clipped."""
     n, low, high = rows.outside
     if n:
         n_values = rows.shape[0] * rows.shape[1]
         is_bytes = low >= 0 and 1 < high <= 255 and float(high).is_integer()
         warnings.warn(
-            f"{n} of {n_values} values of {name} lie outside [0, 1] (from {low:g} to {high:g}) and were clipped: "
+            f"{n} of {n_values} values of {name} lie outside [0, 1] (from {low:g} to {high:g}) and were clipped; "
             f"{'divide by 255 first' if is_bytes else 'scale them first'}, or set input_range='error'",
             UserWarning,
             stacklevel=stacklevel,
@@ -61,11 +64,11 @@ def warn_outside(rows: Rows, name: str = "X", stacklevel: int = 4) -> None:
 
 
 def threads(n_jobs: int | None) -> int | None:
-    """The number of threads that `n_jobs` means in scikit-learn's sense; None leaves it to the environment."""
+    """The number of threads for scikit-learn's `n_jobs`. None: the environment decides."""
     if n_jobs is None:
         return None
     if not isinstance(n_jobs, numbers.Integral) or n_jobs == 0:
-        raise SettingError(f"n_jobs = {n_jobs!r} is not allowed: a number of threads, or -1 for all cores")
+        raise SettingError(f"n_jobs = {n_jobs!r} is not allowed: give a number of threads, or -1 for all cores")
     if n_jobs > 0:
         return int(n_jobs)
     import os
@@ -74,16 +77,20 @@ def threads(n_jobs: int | None) -> int | None:
 
 
 def seed_of(random_state: Any) -> int:
-    """A seed: an integer itself, as the command line takes it; a draw from a generator; None: from NumPy's global one."""
+    """The seed for `random_state`.
+
+    An integer is the seed itself, as on the command line. A generator gives a random seed. None
+    takes a random seed from NumPy's global generator.
+    """
     if random_state is None:
         random_state = np.random.mtrand._rand
     if isinstance(random_state, numbers.Integral):
         seed = int(random_state)
         if not 0 <= seed < 2**64:
-            raise SettingError(f"random_state = {seed} is not allowed: from 0 to 2**64 - 1")
+            raise SettingError(f"random_state = {seed} is not allowed: give a number from 0 to 2**64 - 1")
         return seed
     if isinstance(random_state, np.random.RandomState):
         return int(random_state.randint(2**31 - 1))
     if isinstance(random_state, np.random.Generator):
         return int(random_state.integers(2**63))
-    raise SettingError(f"random_state = {random_state!r} is not allowed: an integer, a generator, or None")
+    raise SettingError(f"random_state = {random_state!r} is not allowed: give an integer, a generator, or None")

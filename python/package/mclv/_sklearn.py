@@ -1,4 +1,4 @@
-"""An estimator for scikit-learn: its own BernoulliRBM's constructor and methods, and what that one lacks."""
+"""An estimator for scikit-learn with the interface of scikit-learn's BernoulliRBM, and more."""
 
 from __future__ import annotations
 
@@ -21,57 +21,61 @@ from .errors import SettingError
 __all__ = ["BernoulliRBM"]
 
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Bernoulli Restricted Boltzmann Machine, a drop-in for ``sklearn.neural_network.BernoulliRBM``.
+    """Restricted Boltzmann Machine, a drop-in replacement for scikit-learn's ``BernoulliRBM``.
 
-    The same names and defaults; persistent chains that are centred and whose learning rate falls to zero; results that follow
-    from the seed alone. Ctrl-C during `fit` leaves a model that can be used, and raises ``KeyboardInterrupt``.
+    It has the same parameter names and defaults as ``sklearn.neural_network.BernoulliRBM``. In
+    addition, gradients are centred, and the learning rate falls to zero. The same seed gives the
+    same result. Ctrl-C during `fit` keeps the model so far and raises ``KeyboardInterrupt``.
 
     Parameters
     ----------
     n_components : int, default=256
-        Hidden units.
+        Number of hidden units.
     learning_rate : float, default=0.1
         Initial learning rate.
     batch_size : int, default=10
-        Rows per update. Larger ones, such as 128, are faster.
+        Rows per update. Larger values, such as 128, are faster.
     n_iter : int, default=10
         Passes over the data.
     verbose : int, default=0
-        Evaluate the likelihood while training, and print it.
+        If not 0, evaluate and print the likelihood during training.
     random_state : int, RandomState, Generator or None, default=None
-        An integer is the seed itself: with the same settings, ``mclv train --seed`` gives the same model, bit for bit.
+        An integer is the seed itself. With the same settings, ``mclv train --seed`` then gives the
+        same model, bit for bit.
     gradient : {"pcd", "cd", "lvs", "exact"}, default="pcd"
-        Persistent contrastive divergence, contrastive divergence, Las Vegas tours, or the exact gradient (small models).
+        Persistent contrastive divergence, contrastive divergence, Las Vegas tours, or the exact
+        gradient (small models only).
     k : int or "dynamic", default=1
-        Gibbs steps per update; ``"dynamic"``, for tours only: until they return.
+        Gibbs steps per update. Tours also accept ``"dynamic"``: run until all tours return.
     n_chains : int, default=None
-        Persistent chains, or tours per update; None: as many as rows in a minibatch.
+        Number of persistent chains, or of tours per update. None: one per row of a minibatch.
     unfinished : {"carry", "keep", "drop"}, default=None
-        Of tours: what becomes of those that have not returned. None: ``"carry"``.
+        Tours only: what happens to tours that have not returned. None: ``"carry"``.
     stopping_samples : int, default=None
-        Of tours: hidden states per row in the stopping set. None: 1.
+        Tours only: hidden states per row in the stopping set. None: 1.
     centred : bool, default=True
-        Centre the gradient.
+        Centre the gradient: subtract the mean activity of each unit.
     schedule : {"linear", "cosine", "plateau", "constant"}, default="linear"
-        How the learning rate falls in `fit`; `partial_fit` has a constant one.
+        How the learning rate changes in `fit`. In `partial_fit` it is constant.
     optimizer : {"sgd", "adam"}, default="sgd"
     momentum : float, default=None
-        Of sgd.
+        Momentum of sgd.
     l1, l2 : float, default=0
         Weight decay.
     clip : float, default=None
-        Largest norm of a gradient; None: no limit.
+        Largest norm of a gradient. None: no limit.
     init : {"data", "paper"}, default="data"
-        How the model begins.
+        Initial parameters: computed from the data, or as in the paper's code.
     eval_every : int, "auto" or "never", default=None
-        Epochs between two evaluations of the likelihood for `history_`; ``"auto"``: as often as 5 % of the time allows.
-        None: ``"auto"`` if `verbose`, else ``"never"``.
+        Epochs between two evaluations of the likelihood for `history_`. ``"auto"``: as often as
+        10 % of the time allows. None: ``"auto"`` if `verbose`, else ``"never"``.
     score_method : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
         What `score` and `score_samples` compute.
     input_range : {"warn", "error"}, default="warn"
-        Values outside [0, 1] are clipped with one warning, or refused.
+        Values outside [0, 1] are clipped with one warning, or rejected.
     n_jobs : int, default=None
-        Threads; they do not change the result. None: ``OMP_NUM_THREADS`` if set, else one for each core.
+        Number of threads. It does not change the result. None: ``OMP_NUM_THREADS`` if set, else
+        one per core.
 
     Attributes
     ----------
@@ -80,9 +84,10 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     intercept_visible_ : array of shape (n_features,)
     intercept_hidden_ : array of shape (n_components,)
     history_ : list of dict
-        Metrics of each epoch of `fit`; likelihoods where an epoch was evaluated.
+        Metrics of each epoch of `fit`, with likelihoods for epochs that were evaluated.
     n_features_in_ : int
-    feature_names_in_ : array of str, if `X` has names that are all strings
+    feature_names_in_ : array of str
+        Only if all feature names of `X` are strings.
 
     Examples
     --------
@@ -146,7 +151,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.input_range = input_range
         self.n_jobs = n_jobs
 
-    #: What `partial_fit` goes on with, and the weights it left behind.
+    #: The training that `partial_fit` continues, and the weights after its last call.
     _feed: _mclv.Feed
     _feed_weights: Any
 
@@ -173,10 +178,12 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> BernoulliRBM:
-        """Go on with the rows of `X`, any number of them: one pass over them, in minibatches of `batch_size`.
+        """Continue training with one pass over the rows of `X`, in minibatches of `batch_size`.
 
-        Chains, optimiser and centring go on from call to call, also through pickles; the learning rate is constant. After
-        `fit` they begin anew at the model. Tours make their stopping set from the rows of each call: give some hundred.
+        The number of rows may differ between calls. Chains, optimiser and centring continue from
+        call to call, also after pickling. The learning rate is constant. After `fit` they start
+        again from the fitted model. Tours build their stopping set from the rows of each call, so
+        give at least some hundred rows.
 
         Returns
         -------
@@ -197,7 +204,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self
 
     def _feed_of_model(self) -> _mclv.Feed | None:
-        """What `partial_fit` goes on with, unless the model is another one by now."""
+        """The training that `partial_fit` continues, unless the model has changed since."""
         is_current = getattr(self, "_feed_weights", None) is getattr(self, "components_", self)
         return self._feed if is_current else None
 
@@ -234,7 +241,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _whole(self, name: str) -> int:
         value = getattr(self, name)
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise SettingError(f"{name} = {value!r} is not allowed: a whole number, at least 1")
+            raise SettingError(f"{name} = {value!r} is not allowed: give a whole number of at least 1")
         return int(value)
 
     def _print(self, metrics: dict[str, Any], _model: Any) -> None:
@@ -245,23 +252,25 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     # Using the model
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """The probabilities of the hidden units given each row; double precision if `X` has it."""
+        """The probabilities of hidden units given each row, in double precision if `X` has it."""
         X = self._checked(X)
         model, jobs = as_model(self)._model, threads(self.n_jobs)
         out = model.mean_hidden(self._rows(X), jobs)
         return out.astype(np.float64) if X.dtype == np.float64 else out
 
     def score_samples(self, X: Any, *, method: str | None = None) -> npt.NDArray[np.float64]:
-        """The pseudo-log-likelihood of each row (exact and deterministic), or its log-likelihood.
+        """The pseudo-log-likelihood of each row, or its log-likelihood.
 
-        The first is ``sum_i log p(v_i | all other units)``: what scikit-learn estimates by flipping one random unit.
+        The pseudo-log-likelihood is ``sum_i log p(v_i | all other units)``, exact and deterministic.
+        scikit-learn estimates it by flipping one random unit.
 
         Parameters
         ----------
         X : rows
         method : {"pseudo-likelihood", "likelihood"}, optional
-            By default `score_method`. The likelihood needs log Z: exact for small models, else an estimate. `score_log_z_`
-            is that log Z with its error and notes; there is a warning if it has no interval.
+            Default: `score_method`. The likelihood needs log Z, which is exact for small models and
+            an estimate for others. The attribute `score_log_z_` holds it with its error and notes.
+            A warning is given if it has no interval.
         """
         X = self._checked(X)
         method = method or self.score_method
@@ -269,22 +278,25 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         if method == "pseudo-likelihood":
             return model.pseudo_log_likelihood(self._rows(X), jobs)
         if method == "likelihood":
-            # Kept with its error and notes, for whoever wants to know what the scores are worth.
+            # Keep log Z with its error and notes for the user.
             self.score_log_z_ = log_partition(self, n_jobs=self.n_jobs)
             return -model.free_energy(self._rows(X), jobs) - self.score_log_z_.value
-        raise SettingError(f"score_method = {method!r} is not allowed: 'pseudo-likelihood' or 'likelihood'")
+        raise SettingError(f"score_method = {method!r} is not allowed: give 'pseudo-likelihood' or 'likelihood'")
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of `score_samples`: what grid searches compare by."""
+        """The mean of `score_samples`, which grid searches compare."""
         return float(np.mean(self.score_samples(X)))
 
     def log_likelihood(self, X: Any, **settings: Any) -> Likelihood:
-        """The average log-likelihood of the rows with its error bars; `settings` as in ``mclv.log_partition``."""
+        """Compute the average log-likelihood of the rows, with its errors.
+
+        `settings` are those of ``mclv.log_partition``.
+        """
         rows = self._rows(self._checked(X))
         return log_likelihood(self, rows, n_jobs=self.n_jobs, **settings)
 
     def gibbs(self, v: Any, n_steps: int = 1) -> npt.NDArray[np.bool_]:
-        """Go `n_steps` block-Gibbs steps from each row; the next call goes on with other random numbers."""
+        """Make `n_steps` block-Gibbs steps from each row. Each call uses new random numbers."""
         rows = self._rows(self._checked(v))
         n_rows, seed = rows.shape[0], int(self.random_state_.randint(2**31 - 1))
         new, _, _ = as_model(self)._model.sample(n_rows, n_steps, False, seed, rows, threads(self.n_jobs))
@@ -293,21 +305,24 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def sample(
         self, n_samples: int = 1, *, burn_in: int = 1000, means: bool = False, random_state: Any = None
     ) -> npt.NDArray[Any]:
-        """Draw rows from the model by a block-Gibbs chain each; see ``RBM.sample``. None: other random numbers each time."""
+        """Draw rows from the model, each from its own block-Gibbs chain (see ``RBM.sample``).
+
+        If `random_state` is None, each call uses new random numbers.
+        """
         check_is_fitted(self)
         seed = self.random_state_ if random_state is None else random_state
         return self.to_model().sample(n_samples, burn_in=burn_in, means=means, seed=seed, n_jobs=self.n_jobs)
 
     def to_model(self) -> RBM:
-        """What was learnt, as a model for the functions of this package."""
+        """The fitted model, for the functions of this package."""
         check_is_fitted(self)
         return as_model(self)
 
-    # What scikit-learn asks for
+    # Interface of scikit-learn
 
     def _validated(self, X: Any, reset: bool) -> Any:
         if self.input_range not in ("warn", "error"):
-            raise SettingError(f"input_range = {self.input_range!r} is not allowed: 'warn' or 'error'")
+            raise SettingError(f"input_range = {self.input_range!r} is not allowed: give 'warn' or 'error'")
         dtypes = [np.float32, np.float64, np.bool_, np.uint8]
         return validate_data(self, X, accept_sparse=("csr", "csc"), dtype=dtypes, reset=reset)
 

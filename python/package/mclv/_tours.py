@@ -1,4 +1,4 @@
-"""Stopping sets, and the tours of a model's chain between visits to them."""
+"""Stopping sets and tours: Gibbs chains from a stopping set until they return to it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ __all__ = ["StoppingSet", "Tours", "tours"]
 
 
 class StoppingSet:
-    """Distinct hidden states at which tours end.
+    """A set of distinct hidden states in which tours start and end.
 
     Parameters
     ----------
     states : array of shape (n_states, n_hidden)
-        Zeros and ones; what occurs twice counts once.
+        Zeros and ones. Duplicate states count once.
 
     Examples
     --------
@@ -48,7 +48,7 @@ class StoppingSet:
     def from_data(
         cls, model: Any, data: Any, *, samples_per_row: int = 1, seed: Any = 0, n_jobs: int | None = None
     ) -> StoppingSet:
-        """Hidden states drawn from ``p(h|v)`` of each row."""
+        """A set of hidden states drawn from ``p(h|v)`` of each row."""
         rows, native = as_rows(data, "data"), as_model(model)._model
         return cls._wrap(
             _mclv.StoppingSet.from_data(native, rows, samples_per_row, seed_of(seed), threads(n_jobs))
@@ -65,7 +65,7 @@ class StoppingSet:
         seed: Any = 0,
         n_jobs: int | None = None,
     ) -> StoppingSet:
-        """Hidden states that pilot chains visit, where there are no data."""
+        """A set of hidden states visited by pilot chains. It needs no data."""
         native = as_model(model)._model
         return cls._wrap(
             _mclv.StoppingSet.from_chains(native, n_chains, burn_in, n_steps, seed_of(seed), threads(n_jobs))
@@ -73,20 +73,20 @@ class StoppingSet:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> StoppingSet:
-        """Read what :meth:`save` wrote."""
+        """Read a file written by :meth:`save`."""
         return cls._wrap(_mclv.StoppingSet.load(path))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the states, all or nothing."""
+        """Write the states to a file. The file is complete or not written at all."""
         self._set.save(path)
 
     @property
     def states(self) -> npt.NDArray[np.uint8]:
-        """The states, a row each."""
+        """The states, one per row."""
         return self._set.states()
 
     def find(self, states: npt.ArrayLike) -> npt.NDArray[np.int64]:
-        """The row of each state in the set; -1 for what is not in it."""
+        """The row of each state in the set; -1 for states that are not in it."""
         return np.array(self._set.find(as_rows(states, "states")), dtype=np.int64)
 
     def __len__(self) -> int:
@@ -101,38 +101,40 @@ class StoppingSet:
 
 @dataclass(frozen=True)
 class Tours:
-    """Independent tours, as arrays with an entry for each."""
+    """Independent tours, as arrays with one entry per tour."""
 
-    #: The state of the set (or the row of the data) that each tour began in.
+    #: The state of the set (or the row of the data) in which each tour started.
     starts: npt.NDArray[np.int64]
-    #: Steps until each was in the set again, or until it was cut.
+    #: Number of steps until each tour was in the set again, or until it was cut.
     lengths: npt.NDArray[np.int64]
-    #: The state of the set that each ended in; -1 for those that were cut.
+    #: The state of the set in which each tour ended; -1 for tours that were cut.
     ends: npt.NDArray[np.int64]
-    #: Whether each ended in the very state that it began in.
+    #: True for tours that ended in the state in which they started.
     own_start: npt.NDArray[np.bool_]
-    #: The tail function ``p(length > k)``: where it changes, its value, and 95 % limits (pointwise).
+    #: The tail function ``p(length > k)``: lengths at which it changes, its values, and pointwise
+    #: 95 % limits.
     ccdf_k: npt.NDArray[np.int64]
     ccdf_p: npt.NDArray[np.float64]
     ccdf_low: npt.NDArray[np.float64]
     ccdf_high: npt.NDArray[np.float64]
-    #: Tours that were cut say nothing of larger lengths; None: none was cut.
+    #: The length up to which the tail function is known; None if no tour was cut.
     known_up_to: int | None
-    #: ``value``, ``std_err`` and ``guarantee`` of the mean length, an estimate of ``Z / Z_S``.
+    #: ``value``, ``std_err`` and ``guarantee`` of the mean length, which estimates ``Z / Z_S``.
     mean_length: dict[str, Any]
-    #: A geometric tail fitted to the longest tours; empirical.
+    #: A geometric tail fitted to the longest tours. It has no guarantee.
     tail_fit: dict[str, Any] | None
     log_z_s: float
     n_steps: int
     seconds: float
-    #: ``verdict`` (``"memorised"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers that it rests on, and ``text``.
+    #: ``verdict`` (``"memorised"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers behind
+    #: it, and ``text``.
     conclusion: dict[str, Any]
-    #: Log Z from these tours; None if they began at data rows.
+    #: Log Z from these tours; None if they started at data rows.
     log_z: LogZ | None
 
     @property
     def complete(self) -> npt.NDArray[np.bool_]:
-        """Whether each tour returned."""
+        """True for tours that returned."""
         return self.ends >= 0
 
     def __len__(self) -> int:
@@ -158,24 +160,29 @@ def tours(
     seed: Any = 0,
     n_jobs: int | None = None,
 ) -> Tours:
-    """Make tours: Gibbs chains from a state of the stopping set until they are in the set again.
+    """Run tours: Gibbs chains from a state of the stopping set until they are in the set again.
 
     Parameters
     ----------
     model : RBM, TrainResult or fitted BernoulliRBM
     stopping_set : StoppingSet
-        It must not have been made from tours.
+        The stopping set. It must not depend on these tours.
     n_tours : int
+        Number of tours.
     data : rows, optional
-        Begin at hidden states of these rows instead of at draws from ``pi_S``; such tours say nothing of Z.
+        Start at hidden states of these rows instead of draws from ``pi_S``. Such tours do not
+        estimate Z.
     visible : {"sampled", "mean-field"}
-        A true Gibbs chain, or the paper's, to which no guarantee applies.
+        A true Gibbs chain, or the chain of the paper's code, which has no guarantee.
     stratified : bool
-        Starts spread evenly over ``pi_S``.
+        Spread the starts evenly over ``pi_S``.
     max_length, max_steps, max_seconds : optional
-        Limits; they cut all tours at the same length.
-    seed, n_jobs
-        As everywhere.
+        Limits on the length of a tour, on the steps of all tours together, and on the time. All
+        tours are cut at the same length.
+    seed : int, RandomState, Generator or None
+        Seed of all random numbers.
+    n_jobs : int, optional
+        Number of threads. It does not change the result.
 
     Examples
     --------

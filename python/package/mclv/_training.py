@@ -24,29 +24,31 @@ Callback = Callable[[dict[str, Any], RBM], Any]
 
 @dataclass
 class TrainResult:
-    """What training came to."""
+    """The result of a training."""
 
-    #: The model at the end (or at the interruption; or, after divergence, of the epoch before).
+    #: The last model: at the end, at the interruption, or of the epoch before divergence.
     model: RBM
-    #: The best model by the likelihood of validation rows (of training rows without any), if it was evaluated. At the end
-    #: this is `model` unless another is better by more than the error of both.
+    #: The best model by the likelihood of validation rows (or of training rows if there are none).
+    #: None without evaluations. It is `model` unless another is better by more than the error of
+    #: both.
     best_model: RBM | None
     #: The epoch of `best_model`; 0 is the initial model.
     best_epoch: int | None
-    #: Metrics of each epoch, as in ``metrics.jsonl``; likelihoods in nats per row where an epoch was evaluated. Epoch 0,
-    #: the initial model, comes first if it was evaluated.
+    #: Metrics of each epoch, as in ``metrics.jsonl``, with likelihoods in nats per row for epochs
+    #: that were evaluated. Epoch 0 is the initial model; it comes first if it was evaluated.
     history: list[dict[str, Any]]
-    #: All settings, decided: ``mclv.train(data, **result.settings)`` trains the same model again.
+    #: All settings. ``mclv.train(data, **result.settings)`` trains the same model again.
     settings: dict[str, Any]
     #: ``"finished"``, ``"stopped early"``, ``"interrupted"`` or ``"diverged"``.
     outcome: str
-    #: What guards noticed, with advice.
+    #: Warnings about the training, with advice.
     warnings: list[str] = field(default_factory=list)
 
     def curve(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-        """Epochs and values of one of the metrics, where it is known: ready for plotting.
+        """The epochs and values of one metric, for plotting.
 
-        All values of a training likelihood are over the same rows, 5,000 at most; ``history[-1]`` has that of all rows.
+        Training likelihoods are over the same rows in every epoch, at most 5,000. ``history[-1]``
+        has the likelihood of all rows.
         """
         same_rows = {"train_log_likelihood": "watched_log_likelihood"}.get(name, name)
         points = [(m["epoch"], m.get(same_rows, m[name])) for m in self.history if m.get(name) is not None]
@@ -70,32 +72,35 @@ def train(
     n_jobs: int | None = None,
     **settings: Any,
 ) -> TrainResult:
-    """Train as ``mclv train`` does: the same seed and settings give the same model, bit for bit.
+    """Train a model.
 
-    Ctrl-C ends the training between two updates and returns what there is, with ``outcome == "interrupted"``.
+    The same seed and settings give the same model as ``mclv train``, bit for bit. Ctrl-C ends the
+    training between two updates and returns the model so far, with ``outcome == "interrupted"``.
 
     Parameters
     ----------
     data : array or sparse matrix of shape (n_rows, n_visible), or Dataset
         Rows of values in [0, 1]. Zeros and ones are packed into bits.
     n_hidden : int, default=25
-        Hidden units.
+        Number of hidden units.
     validation : like `data`, optional
-        What the best epoch is chosen by.
+        Rows that decide which epoch is the best.
     weights : array of shape (n_rows,), optional
-        How much each row counts.
+        Weight of each row.
     watch : bool
-        Evaluate the likelihood now and then (about 10 % of the time): exactly where the model is small enough. False is
-        short for ``eval_every="never"``.
-    callback : callable or list of them, optional
-        ``callback(metrics, model)`` after each epoch; a true value stops the training.
+        Evaluate the likelihood during training (in about 10 % of the time; exactly if the model is
+        small enough). False means ``eval_every="never"``.
+    callback : callable or list of callables, optional
+        ``callback(metrics, model)`` is called after each epoch. A true return value stops the
+        training.
     progress : bool, "tqdm" or "rich"
-        Show a bar; True: by tqdm where it is installed, else plain lines.
+        Show a progress bar. True: with tqdm if it is installed, else plain lines.
     n_jobs : int, optional
-        Threads; they do not change the result.
+        Number of threads. It does not change the result.
     **settings
-        The settings of ``mclv train`` with underscores, such as ``gradient="pcd"``, ``epochs=50``, ``centred=False``;
-        ``docs/settings.md`` lists them with their values and defaults. None leaves a setting to its default.
+        The settings of ``mclv train`` with underscores, such as ``gradient="pcd"``, ``epochs=50``,
+        ``centred=False``. ``docs/reference/settings.md`` lists them with their values and defaults. None means
+        the default.
 
     Returns
     -------
@@ -137,7 +142,10 @@ def train(
 
 
 def finished(done: dict[str, Any]) -> TrainResult:
-    """The result of native training. Warns once of each thing noticed; errors of callbacks are raised, but not Ctrl-C."""
+    """The result of native training.
+
+    Each warning is given once. Errors of callbacks are raised, but not Ctrl-C.
+    """
     raised = done.pop("raised")
     if raised is not None and not isinstance(raised, KeyboardInterrupt):
         raise raised

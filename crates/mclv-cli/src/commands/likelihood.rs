@@ -1,4 +1,4 @@
-//! `mclv likelihood`: the log-likelihood of data under a model.
+//! `mclv likelihood`: computes the log-likelihood of data under a model.
 
 use super::{logz, model_data};
 use crate::cli::Global;
@@ -14,32 +14,34 @@ use std::path::PathBuf;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv likelihood model.safetensors                        on the data that the model was made from
+  mclv likelihood model.safetensors                        of the data recorded in the model file
   mclv likelihood model.safetensors --data mnist --split test
   mclv likelihood model.npz --data rows.npy --split all --binarize threshold=0.5
   mclv likelihood big.safetensors --method mclv --target-se 0.02
 
-Likelihoods are in nats per row. log Z is exact if the time limit allows it; else by Las Vegas tours, or by AIS if tours
-do not return. Its error is common to all rows: where log Z has an interval, so has the likelihood, and what is low of
-log Z is high of the likelihood. The error bar over rows says how much the mean would vary had other rows been drawn.
-On grey values the number is a lower bound on the expected log-likelihood of binarised rows: never compare it across
-binarisations.")]
+Log-likelihoods are in nats per row. log Z is exact if the time limit allows it. Otherwise it is
+estimated by Las Vegas tours, or by AIS if tours do not return. The error of log Z is the same for
+all rows. If log Z has an interval, so has the likelihood; if log Z is too low, the likelihood is
+too high. The standard error over rows shows how much the mean varies between samples of rows. For
+grey values, the result is a lower bound on the expected log-likelihood of binarised rows. Do not
+compare results of different binarisations.")]
 pub(crate) struct LikelihoodArgs {
-    /// The model
+    /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// The data [default: what the model was made from]
+    /// Data set or file [default: the data recorded in the model file]
     #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: Option<String>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
-    /// Which parts of the data
+    /// Parts of the data: all, train, validation, test
     #[arg(long, value_delimiter = ',', default_value = "train,validation,test", value_name = "SPLITS")]
     pub(crate) split: Vec<Split>,
     /// Also compute the exact pseudo-log-likelihood
     #[arg(long)]
     pub(crate) pseudo: bool,
-    /// How to find log Z: exact, mclv, ais, reverse-ais or bar [default: the best that can be afforded]
+    /// Method for log Z: exact, mclv, ais, reverse-ais or bar [default: exact if the time limit
+    /// allows it, else mclv if tours return, else ais]
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<Method>,
     #[command(flatten)]
@@ -48,16 +50,16 @@ pub(crate) struct LikelihoodArgs {
     pub(crate) limit: TimeLimit,
 }
 
-/// Standard error of log Z that tours aim at: small beside the error bar over rows.
+/// Wanted standard error of log Z by tours: small compared with the standard error over rows.
 const TARGET_SE: f64 = 0.05;
 
-/// The likelihood of one part of the data, as the command prints it.
+/// The likelihood of one part of the data, as printed.
 #[derive(Serialize)]
 struct Part {
     split: Split,
     #[serde(flatten)]
     likelihood: Likelihood,
-    /// The side of the likelihood: that of log Z, turned round.
+    /// The guarantee for the likelihood: the opposite of the guarantee for log Z.
     guarantee: &'static str,
     pseudo_log_likelihood: Option<f64>,
     reconstruction_error: f64,
@@ -75,7 +77,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         global,
     )?;
     let stopping_set = logz::stopping_set(&args.work)?;
-    // Stopping sets and base models from what the model has learnt, if that is among the data.
+    // Stopping sets and base models come from the training rows if they are among the data.
     let near = sets.iter().find(|set| set.provenance.split == Split::Train).or(sets.first());
     let inputs =
         Inputs { rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref(), base_bias: None };
@@ -139,17 +141,17 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         );
         if !exact {
             let side = match log_z.guarantee.of_likelihood() {
-                "none" => "with no guarantee on either side",
+                "none" => "too low or too high, without any guarantee",
                 side => side,
             };
             text.push_str(&format!(
-                "log Z makes these likelihoods {side}; its error is common to all rows\n"
+                "The error of log Z makes these likelihoods {side}; it is the same for all rows.\n"
             ));
         }
         if parts.iter().any(|p| p.likelihood.is_grey) {
             text.push_str(
-                "Rows have grey values: each likelihood is a lower bound on the expected log-likelihood of the rows made \
-                 binary at random, and cannot be compared with likelihoods of binary rows.\n",
+                "The rows have grey values. Each likelihood is a lower bound on the expected log-likelihood of randomly \
+                 binarised rows. Do not compare it with likelihoods of binary rows.\n",
             );
         }
         text.push_str(&logz::about_intervals([&log_z]));

@@ -1,4 +1,4 @@
-//! `mclv logz`: the partition function of a model, by one method or several.
+//! `mclv logz`: computes log Z of a model by one or more methods.
 
 use super::{check_output, model_data, report};
 use crate::cli::Global;
@@ -23,35 +23,39 @@ use std::path::PathBuf;
   mclv logz big.npz --method ais --data mnist --n-chains 500 --n-betas 20000
   mclv logz big.safetensors --method exact --time-limit 20h
 
-exact        enumeration of 2^n states, n being the size of the smaller layer: 25 units take seconds, 32 a few
-             minutes, each further unit twice as long
-mclv         Las Vegas tours: Z unbiased if all tours return, a lower bound if --max-steps cuts some. With --target-se
-             pilots choose the stopping set and the number of tours; only fresh tours count
-ais          annealed importance sampling: Z unbiased, log Z low on average
-reverse-ais  from exact samples of the model an upper bound; from data (grey values cut at 0.5) no guarantee
-bar          Bennett's acceptance ratio over tempered chains: no guarantee, and confidently wrong if all ladders miss a mode
+Methods:
+  exact        Sums over all 2^n states of the smaller layer. 25 units take seconds, 32 units a few
+               minutes; each further unit doubles the time.
+  mclv         Las Vegas tours. Z is unbiased without a step budget (--max-steps none), and a lower
+               bound on average with one. With --target-se, pilot tours choose the stopping set and
+               the number of tours; the estimate uses only new tours.
+  ais          Annealed importance sampling. Z is unbiased; log Z is low on average.
+  reverse-ais  Started at exact samples of the model, an upper bound on average. Started at data
+               (grey values are cut at 0.5), no guarantee.
+  bar          Bennett's acceptance ratio over tempered chains. No guarantee: if all ladders miss a
+               mode, the value is wrong and its error bar does not show it.
 
-Data give stopping sets, base models and starts; they are read only if a method has a use for them.")]
+The data provide stopping sets, base models and starts. They are read only if a method needs them.")]
 pub(crate) struct LogzArgs {
-    /// The model
+    /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// How: one or several of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows it, else mclv
-    /// if there are data and tours return, else ais]
+    /// One or more of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows
+    /// it, else mclv if there are data and tours return, else ais]
     #[arg(long, value_delimiter = ',', value_name = "METHODS")]
     pub(crate) method: Vec<Method>,
-    /// The data [default: what the model was made from, if it says so]
+    /// Data set or file [default: the data recorded in the model file, if any]
     #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: Option<String>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
-    /// Which part of the data
+    /// Part of the data: all, train, validation or test
     #[arg(long, default_value = "train", value_name = "SPLIT")]
     pub(crate) split: Split,
-    /// Write a page with the estimates and what they are worth to this .html file
+    /// Write an HTML page with the estimates and their guarantees to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
-    /// Overwrite the report if it is there
+    /// Overwrite an existing report
     #[arg(short, long, requires = "report")]
     pub(crate) force: bool,
     #[command(flatten)]
@@ -60,7 +64,7 @@ pub(crate) struct LogzArgs {
     pub(crate) limit: TimeLimit,
 }
 
-/// Standard error that tours aim at.
+/// Wanted standard error of log Z by tours.
 const TARGET_SE: f64 = 0.01;
 
 pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
@@ -115,7 +119,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     })
 }
 
-/// What a method may do.
+/// The settings of the methods for log Z.
 pub(crate) fn settings(
     rbm: &Rbm,
     work: &WorkArgs,
@@ -150,14 +154,14 @@ pub(crate) fn stopping_set(work: &WorkArgs) -> anyhow::Result<Option<StoppingSet
     set.transpose().context("--stopping-set")
 }
 
-/// Carry out a plan, with a progress bar.
+/// Runs a plan, with a progress bar.
 pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
-    // A plan with several methods has not decided yet which of them will answer.
+    // A plan with several methods decides later which of them to use.
     let method = if let [method] = plan.methods() { Some(*method) } else { None };
     let (what, unit) = match method {
         None => ("log Z", "steps"),
         Some(Method::Exact) => ("enumerating", "states"),
-        Some(Method::Mclv) => ("touring", "tours"),
+        Some(Method::Mclv) => ("running tours", "tours"),
         Some(_) => ("annealing", "steps"),
     };
     let cured = plan.run(inputs, &Watch::new(what, unit)).map_err(|e| match e {
@@ -165,7 +169,7 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
             anyhow!("{e} with --time-limit TIME (or none)")
         }
         mclv::Error::Empty { .. } if inputs.rows.is_none() && method == Some(Method::ReverseAis) => {
-            anyhow!("{e}: --data DATA, or --exact-samples")
+            anyhow!("{e}: give --data DATA, or --exact-samples")
         }
         e => e.into(),
     });
@@ -175,7 +179,7 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
     }
 }
 
-/// The data, if a plan has a use for them and the model or the user names some.
+/// The data, if a plan needs them and the model or the user names some.
 fn data(
     args: &LogzArgs,
     model: &ModelFile,
@@ -200,7 +204,7 @@ pub(crate) fn to_json(log_z: &LogZ) -> Value {
     value
 }
 
-/// The estimate, each note with its text for people who read the JSON.
+/// The estimate as JSON, where each note also has its text.
 pub(crate) fn with_texts(log_z: &LogZ) -> Value {
     let mut value = json!(log_z);
     let notes = value.get_mut("notes").and_then(Value::as_array_mut).into_iter().flatten();
@@ -232,7 +236,7 @@ fn row(log_z: &LogZ) -> Vec<String> {
     ]
 }
 
-/// What no interval can contain, in a line of its own, if there is an interval.
+/// A line on the limit of intervals, if there is an interval.
 pub(crate) fn about_intervals<'a>(estimates: impl IntoIterator<Item = &'a LogZ>) -> String {
     if estimates.into_iter().any(|z| z.interval.is_some()) {
         format!("{UNSEEN_MODES}\n")
@@ -241,7 +245,7 @@ pub(crate) fn about_intervals<'a>(estimates: impl IntoIterator<Item = &'a LogZ>)
     }
 }
 
-/// Notes, each with the method that it is about.
+/// The notes of all estimates, each with the name of its method.
 pub(crate) fn notes(estimates: &[LogZ]) -> String {
     let of = |z: &LogZ| -> String { z.notes.iter().map(|note| format!("{}: {note}\n", z.method)).collect() };
     estimates.iter().map(of).collect()

@@ -1,4 +1,4 @@
-//! One file or folder per command. It holds the command's arguments and the code that runs it.
+//! The commands: one file or folder per command, with its arguments and the code that runs it.
 
 pub(crate) mod completions;
 pub(crate) mod convert;
@@ -22,16 +22,16 @@ use anyhow::bail;
 use mclv::ModelFile;
 use std::path::Path;
 
-/// Refuse to overwrite a model unless told to.
+/// Fails if a model file exists and `force` is false.
 fn check_overwrite(path: &Path, force: bool) -> anyhow::Result<()> {
     match ModelFile::files(path).into_iter().find(|file| file.is_file()) {
-        Some(file) if !force => bail!("{} is already there; use --force to overwrite it", file.display()),
+        Some(file) if !force => bail!("{} already exists; use --force to overwrite it", file.display()),
         _ => Ok(()),
     }
 }
 
-/// The lower-case extension of a file to be written, if it is one of `known` (named as `names`) and the file may be
-/// written.
+/// Checks a file to be written and returns its extension in lower case. The extension must be one
+/// of `known` (listed in messages as `names`), and an existing file needs `force`.
 fn check_output(path: &Path, force: bool, known: &[&str], names: &'static str) -> anyhow::Result<String> {
     if path.is_dir() {
         return Err(mclv::Error::IsAFolder { path: path.into() }.into());
@@ -41,7 +41,7 @@ fn check_output(path: &Path, force: bool, known: &[&str], names: &'static str) -
         return Err(mclv::Error::UnknownFormat { path: path.into(), known: names }.into());
     }
     if path.is_file() && !force {
-        bail!("{} is already there; use --force to overwrite it", path.display());
+        bail!("{} already exists; use --force to overwrite it", path.display());
     }
     Ok(extension)
 }

@@ -1,4 +1,4 @@
-//! Load the data that a model is to be used with.
+//! Loads the data that a command uses with a model.
 
 use crate::cli::Global;
 use crate::flags::Preparation;
@@ -8,7 +8,8 @@ use mclv::data::{self, DataSpec, Dataset, Split};
 use mclv::{ModelFile, picture};
 use std::path::Path;
 
-/// The data asked for, else what the model was made from, prepared as it was then. They fit the model.
+/// Loads the given data, or else the data that the model was trained on, prepared as they were
+/// then. The data must fit the model.
 pub(crate) fn load(
     model: (&Path, &ModelFile),
     source: Option<&str>,
@@ -19,7 +20,7 @@ pub(crate) fn load(
     Ok(load_parts(model, source, preparation, &[split], global)?.remove(0))
 }
 
-/// [`load`] of several parts, of which there is at least one. Each file is read once.
+/// Like [`load`], for one or more parts. Each file is read once.
 pub(crate) fn load_parts(
     (path, model): (&Path, &ModelFile),
     source: Option<&str>,
@@ -33,7 +34,7 @@ pub(crate) fn load_parts(
         (Some(source), _) => preparation.spec(source, splits[0], global),
         (None, Some(recorded)) => recorded,
         (None, None) => {
-            anyhow::bail!("{} does not say what it was made from; name --data", path.display())
+            anyhow::bail!("{} does not record its data; give --data", path.display())
         }
     };
     spec.binarize = preparation.binarize.unwrap_or(spec.binarize);
@@ -41,7 +42,10 @@ pub(crate) fn load_parts(
     let what = |split: Split| match source {
         Some(data) => format!("{split} rows of {data}"),
         None => {
-            format!("{split} rows of {}, what the model was made from (--data names others)", spec.source)
+            format!(
+                "{split} rows of {}, the data recorded in the model file (--data chooses others)",
+                spec.source
+            )
         }
     };
     let watch = Watch::new("fetching", "B");
@@ -52,11 +56,14 @@ pub(crate) fn load_parts(
             && then.split == split
             && then.sha256 != set.provenance.sha256
         {
-            tracing::warn!("{} is not what this model was made from: its SHA-256 has changed", spec.source);
+            tracing::warn!(
+                "{} is not the data that this model was made from: its SHA-256 has changed",
+                spec.source
+            );
         }
         anyhow::ensure!(
             set.n_columns() == model.rbm.n_visible(),
-            "{} has {} columns, but {} has {} visible units; use data or a model that fits the other",
+            "{} has {} columns, but {} has {} visible units; use data and a model that fit each other",
             set.name,
             set.n_columns(),
             path.display(),
@@ -73,7 +80,7 @@ pub(crate) fn load_parts(
     Ok(sets)
 }
 
-/// The shape asked for, else that of the data, else that of what the model was made from.
+/// The given shape, or else that of the data, or else that of the model's training data.
 pub(crate) fn image_shape<'a>(
     asked: Option<(usize, usize)>,
     model: &ModelFile,

@@ -1,4 +1,4 @@
-//! `mclv plot`: one figure for a paper.
+//! `mclv plot`: draws one figure of one or more runs.
 
 use super::check_output;
 use crate::output::{Output, facts};
@@ -21,19 +21,19 @@ use std::path::PathBuf;
   mclv plot filters runs/digits-1 -o filters.png
   mclv plot tours runs/digits-1 -o tours.svg
 
-Figures for papers: .svg or .png by the extension, in colours that colour-blind people can tell
-apart.")]
+The extension of the file (.svg or .png) decides the format. The colours are safe for colour-blind
+readers.")]
 pub(crate) struct PlotArgs {
     /// What to draw
     #[arg(value_enum, value_name = "WHAT")]
     pub(crate) what: What,
-    /// Run folders; pictures are of one run
+    /// Run folders; only likelihood and ccdf accept more than one
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) runs: Vec<PathBuf>,
-    /// The file to write: .svg or .png
+    /// File to write: .svg or .png
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Title; empty for none
+    /// Title of the figure; an empty text removes it
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
     /// Name of the horizontal axis
@@ -42,10 +42,10 @@ pub(crate) struct PlotArgs {
     /// Name of the vertical axis
     #[arg(long, value_name = "TEXT")]
     pub(crate) y_label: Option<String>,
-    /// What likelihoods are drawn against
+    /// Horizontal axis of likelihoods
     #[arg(long, value_enum, default_value_t = Axis::Epochs, value_name = "AXIS")]
     pub(crate) against: Axis,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -54,11 +54,11 @@ pub(crate) struct PlotArgs {
 pub(crate) enum What {
     /// Log-likelihoods over training, with error bands
     Likelihood,
-    /// The tail function of tour lengths, with bands and fitted tails
+    /// Tail function of tour lengths, with confidence bands and fitted tails
     Ccdf,
-    /// The weights of the hidden units
+    /// Weights of the hidden units
     Filters,
-    /// What persistent chains show; else samples after 1,000 steps
+    /// States of the persistent chains, or samples after 1,000 steps if there are none
     Samples,
     /// Training rows and their reconstructions
     Reconstructions,
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     let labelled = |figure: Figure| {
         ensure!(
             !figure.is_empty(),
-            "there is nothing to draw: no epoch was evaluated, or no tour has two steps"
+            "there is nothing to draw: no epoch was evaluated, or no tour has more than one step"
         );
         Ok(figure.renamed(args.title.as_deref(), args.x_label.as_deref(), args.y_label.as_deref()))
     };
@@ -103,7 +103,7 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
                         [] => labelled(Figure::new("")).map(Box::new)?,
                         [figure] => Box::new(labelled(figure.clone().size(640.0, 400.0))?),
                         _ => {
-                            // A title for all of them would hide what each is of.
+                            // Each figure keeps its own title, which names its data.
                             let axes = (args.x_label.as_deref(), args.y_label.as_deref());
                             let of = |figure: Figure| figure.size(640.0, 400.0).renamed(None, axes.0, axes.1);
                             Box::new(Stack::new(figures.into_iter().map(of)))
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
             Box::new(labelled(tours::tail_figure(&tails.collect::<Result<Vec<_>, _>>()?))?)
         }
         What::Filters | What::Samples | What::Reconstructions | What::Tours => {
-            ensure!(runs.len() == 1, "pictures are of one run; give one folder");
+            ensure!(runs.len() == 1, "this figure shows one run; give one folder");
             let model = Model::new(&runs[0], &watch)?;
             let shape = model.shape()?;
             let grid = match args.what {
@@ -146,11 +146,11 @@ pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     })
 }
 
-/// That the figure has several parts, and why.
+/// A note on why the figure has several parts.
 fn unlike(comparison: &Comparison) -> String {
     let names: Vec<&str> = comparison.kinds.iter().map(|kind| kind.name.as_str()).collect();
     format!(
-        "likelihoods of different data, splits or binarisations cannot be compared; each has its own axes: {}",
+        "likelihoods of different data, splits or binarisations cannot be compared, so each has its own axes: {}",
         names.join("; ")
     )
 }

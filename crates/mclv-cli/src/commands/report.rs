@@ -1,4 +1,4 @@
-//! `mclv report`: an HTML page of one run or several.
+//! `mclv report`: writes an HTML page of one or more runs.
 
 use super::check_output;
 use crate::output::{Output, facts};
@@ -14,37 +14,37 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv report runs/digits-1                                  report.html in the run folder
+  mclv report runs/digits-1                             writes report.html into the run folder
   mclv report runs/digits-1 -o digits.html --force
-  mclv report runs/pcd-* runs/lvs-* -o comparison.html       curves over each other, a table to sort
+  mclv report runs/pcd-* runs/lvs-* -o comparison.html  compares all these runs on one page
 
-One HTML file, with nothing to fetch when it is looked at: mail it, print it, keep it. Of one run
-it shows the likelihood with its error bands, what the guards said, tours, pictures and where
-everything came from; of several their curves, results (mean ± standard deviation over seeds) and
-the settings that differ. What is missing or damaged in a run folder is said.")]
+The report is one HTML file that works offline. For one run it shows the likelihood with error
+bands, the warnings, tours, pictures, and the origin of data and model. For several runs it shows
+their curves, their results (mean ± standard deviation over seeds) and the settings that differ.
+It also lists what is missing or damaged in a run folder.")]
 pub(crate) struct ReportArgs {
     /// Run folders
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) runs: Vec<PathBuf>,
-    /// The file to write [default: report.html, of one run in its folder]
+    /// File to write [default: report.html, inside the run folder if there is only one run]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Make no tours of the model: quicker
+    /// Leave out tours; this is faster
     #[arg(long)]
     pub(crate) no_tours: bool,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }
 
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
-    // The page of several runs goes where the user is.
+    // The page of several runs goes into the current folder.
     let folder = match args.runs.as_slice() {
         [run] => RunFolder::new(run),
         _ => RunFolder::new(""),
     };
     let path = args.output.clone().unwrap_or_else(|| folder.report());
-    // A report in its own run folder is made from it: making it again loses nothing.
+    // A report in its own run folder can always be built again, so overwriting it loses nothing.
     let force = args.force || args.output.is_none() && args.runs.len() == 1;
     check_output(&path, force, &["html", "htm"], ".html")?;
     let runs = args.runs.iter().map(|run| RunFolder::new(run).read()).collect::<Result<Vec<_>, _>>()?;
@@ -66,14 +66,14 @@ fn page(run: &RunRecord, with_tours: bool) -> anyhow::Result<Page> {
     Ok(view::page(run, &View::new(run, with_tours, &Watch::new("report", "tours"))?))
 }
 
-/// Write a page; its size in bytes.
+/// Writes a page and returns its size in bytes.
 pub(crate) fn save(page: &Page, path: &Path) -> anyhow::Result<usize> {
     let html = page.html();
     write_atomically(path, html.as_bytes())?;
     Ok(html.len())
 }
 
-/// The report of a run that has ended, in its folder.
+/// Writes the report of a finished run into its folder.
 pub(crate) fn of_finished(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = RunFolder::new(folder);
     save(&page(&folder.read()?, true)?, &folder.report())?;

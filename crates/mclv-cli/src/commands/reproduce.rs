@@ -1,4 +1,4 @@
-//! `mclv reproduce`: the paper's experiments, and better ones.
+//! `mclv reproduce`: runs the paper's experiments, and further ones.
 
 use crate::cli::Global;
 use crate::output::{Output, table};
@@ -16,47 +16,55 @@ use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv reproduce                                       the experiments
-  mclv reproduce table2 --quick                        minutes: a tenth of the epochs, two seeds
-  mclv reproduce table2 --seeds 5                      five of the paper's ten seeds
-  mclv reproduce all -o results                        everything; hours
-  mclv reproduce digits --quick --data digits          seconds, on the built-in digits
-  mclv reproduce --render docs/reproduction --page docs/reproduction.md --check
+  mclv reproduce                               list the experiments
+  mclv reproduce table2 --quick                minutes: a tenth of the epochs, two seeds
+  mclv reproduce table2 --seeds 5              five seeds instead of ten
+  mclv reproduce all -o results                all experiments; takes hours
+  mclv reproduce digits --quick --data digits  seconds, on the built-in digits
+  mclv reproduce --render results --page page.md  update tables and figures of a page
 
-Runs are made side by side, one thread each, and kept in OUTPUT/runs by their settings: a finished one is never made
-again, whichever experiment asks for it, and an interrupted one goes on from its checkpoint. Each experiment leaves
-NAME.json, NAME.md, .csv files, and figures as .svg and .png. -v prints a line for each finished run.")]
+Runs execute in parallel, with one thread each. Their results are stored in OUTPUT/runs by their
+settings, so a finished run is never repeated, and an interrupted run continues from its checkpoint.
+Each experiment writes NAME.json, NAME.md, .csv files, and figures as .svg and .png. With -v, a line
+is printed for each finished run.")]
 pub(crate) struct ReproduceArgs {
-    /// The experiment, or `all` [default: list them]
+    /// Name of an experiment, or `all` [default: list the experiments]
     #[arg(value_name = "EXPERIMENT", conflicts_with = "render")]
     pub(crate) experiment: Option<String>,
-    /// Seeds of each run, from --seed on [default: 10, as in the paper; with --quick: 2]
+    /// Number of seeds per run, counted from --seed [default: 10, as in the paper; 2 with --quick]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
     pub(crate) seeds: Option<u16>,
-    /// A tenth of the epochs and tours: shows that it works, not what the paper shows
+    /// Use a tenth of the epochs and tours; the results cannot be compared with the paper
     #[arg(long)]
     pub(crate) quick: bool,
-    /// The data: a name (see `mclv data list`) or a file
+    /// Name of a data set (see `mclv data list`), or a file
     #[arg(long, default_value = "mnist", value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: String,
-    /// Starts of tours in training: `weighted`, or `fresh` as in the paper, which takes several times as long
+    /// How tours in training choose their starts: `weighted`, or `fresh` (as in the paper, several
+    /// times slower)
     #[arg(long, value_parser = parse_starts, default_value = "weighted", value_name = "HOW")]
     pub(crate) starts: Starts,
     /// Folder for results
     #[arg(short, long, default_value = "reproduction", value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) output: PathBuf,
-    /// Make figures and --page files again from the reports in this folder, and run nothing
+    /// Run nothing; build figures and --page files again from the results (NAME.json or
+    /// NAME.json.gz) in this folder
     #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
     pub(crate) render: Option<PathBuf>,
-    /// With --render: a page with marks such as `<!-- table2 -->` … `<!-- end table2 -->`
+    /// With --render: Markdown page to update, with marks such as `<!-- table2 -->` … `<!-- end
+    /// table2 -->`
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "render")]
     pub(crate) page: Vec<PathBuf>,
-    /// With --render: write nothing, fail if something is not up to date
+    /// With --render: write only the figures that a --page shows, into this folder [default: write
+    /// all files that follow from the results, into their folder]
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath, requires = "page")]
+    pub(crate) figures: Option<PathBuf>,
+    /// With --render: write nothing, and fail if a file is out of date
     #[arg(long, requires = "render")]
     pub(crate) check: bool,
 }
 
-/// Starts of tours that are not carried on.
+/// Parses the starts of tours that are not carried over.
 fn parse_starts(text: &str) -> Result<Starts, String> {
     match text.parse() {
         Ok(starts @ (Starts::Weighted | Starts::Fresh)) => Ok(starts),
@@ -64,9 +72,9 @@ fn parse_starts(text: &str) -> Result<Starts, String> {
     }
 }
 
-/// Seeds of a quick run, if not said.
+/// Default number of seeds of a quick run.
 const QUICK_SEEDS: u16 = 2;
-/// Seeds of the paper.
+/// Number of seeds in the paper.
 const SEEDS: u16 = 10;
 
 pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
@@ -79,7 +87,7 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
         None if name == "all" => Experiment::ALL.to_vec(),
         None => {
             let names: Vec<&str> = Experiment::ALL.iter().map(|e| e.name()).collect();
-            bail!("no experiment is called {name:?}; there are {} and all", names.join(", "))
+            bail!("no experiment is called {name:?}; choose one of {}, or all", names.join(", "))
         }
     };
     let n_seeds = args.seeds.unwrap_or(if args.quick { QUICK_SEEDS } else { SEEDS });
@@ -96,7 +104,7 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
         let command = command(experiment, args, global, n_seeds);
         let report =
             experiment.run(&options, &command, &store, rayon::current_num_threads(), &live).with_context(
-                || format!("{}; what is done is kept, the same command goes on", experiment.name()),
+                || format!("{}; finished runs are kept, and the same command continues", experiment.name()),
             )?;
         drop(live);
         let files = team::together(write::write(&report, &args.output))?;
@@ -111,7 +119,7 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
     out.print(&json, || written.iter().map(|(report, files)| text(report, files, &args.output)).collect())
 }
 
-/// The command that makes this again.
+/// The command that repeats this experiment.
 fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seeds: u16) -> String {
     let mut command = format!("mclv reproduce {} --seeds {n_seeds}", experiment.name());
     if args.quick {
@@ -133,7 +141,8 @@ fn text(report: &Report, files: &[String], folder: &Path) -> String {
     let mut text = format!("{}\n\n", report.title);
     if report.quick {
         text.push_str(
-            "Quick run: fewer epochs, seeds and tours than the paper; not to be compared with it.\n\n",
+            "Quick run: it has fewer epochs, seeds and tours than the paper. Do not compare its results with the \
+             paper.\n\n",
         );
     }
     for part in &report.tables {
@@ -149,7 +158,7 @@ fn text(report: &Report, files: &[String], folder: &Path) -> String {
     }
     let time = human_seconds(report.core_seconds);
     text.push_str(&format!(
-        "{} runs, {time} of one core; wrote to {}: {}\n\n",
+        "{} runs took {time} of one core; wrote to {}: {}\n\n",
         report.runs.len(),
         folder.display(),
         files.join(" ")
@@ -164,21 +173,38 @@ fn list(out: &Output) -> anyhow::Result<()> {
     out.print(&json, || table(&["experiment", "what it shows"], &[], rows))
 }
 
-/// Make figures and pages again from reports, or see whether they are up to date.
+/// Builds figures and pages again from stored results, or checks that they are up to date.
 fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<()> {
+    ensure!(
+        folder.is_dir(),
+        "{} is not a folder of results; create one with mclv reproduce",
+        folder.display()
+    );
     let mut reports = Vec::new();
     for experiment in Experiment::ALL {
-        if folder.join(format!("{}.json", experiment.name())).exists() {
-            reports.push(write::read(folder, experiment.name())?);
-        }
+        reports.extend(write::read(folder, experiment.name())?);
     }
-    ensure!(folder.is_dir(), "{} is no folder of reports; make some with mclv reproduce", folder.display());
+    let figures = args.figures.as_deref().unwrap_or(folder);
     let mut files = Vec::new();
     let mut stale = Vec::new();
+    let mut links = Vec::new();
+    for path in &args.page {
+        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let link = link(path, figures);
+        let new = page::refresh(&old, path, folder, &link)?;
+        links.push((link, new.clone()));
+        if new != old {
+            stale.push((path.clone(), new.into_bytes()));
+        }
+    }
+    let is_shown = |name: &str| links.iter().any(|(link, page)| page.contains(&format!("]({link}{name})")));
     for report in &reports {
         for (name, bytes) in write::derived(report) {
-            let path = folder.join(name);
-            // How pixels are rounded is the machine's affair: of those it is enough that they are there.
+            if args.figures.is_some() && !is_shown(&name) {
+                continue;
+            }
+            let path = figures.join(name);
+            // Machines round pixels differently, so a .png only has to exist.
             let is_pixels = args.check && path.extension().is_some_and(|e| e == "png");
             let old = std::fs::read(&path).ok();
             if old.as_deref() != Some(&bytes[..]) && !(is_pixels && old.is_some()) {
@@ -186,20 +212,16 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
             }
         }
     }
-    for path in &args.page {
-        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let new = page::refresh(&old, path, folder, &link(path, folder)?)?;
-        if new != old {
-            stale.push((path.clone(), new.into_bytes()));
-        }
-    }
     if args.check {
         let names: Vec<String> = stale.iter().map(|(path, _)| path.display().to_string()).collect();
         ensure!(
             names.is_empty(),
-            "not what the results say: {}; make them again without --check",
+            "these files are out of date: {}; run the command without --check to update them",
             names.join(", ")
         );
+    }
+    if !stale.is_empty() {
+        std::fs::create_dir_all(figures).with_context(|| format!("cannot create {}", figures.display()))?;
     }
     for (path, bytes) in stale {
         write_atomically(&path, &bytes)?;
@@ -207,25 +229,22 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
     }
     let json = json!({ "reports": reports.len(), "wrote": files });
     out.print(&json, || match files.len() {
-        0 => format!("{} reports; all is up to date\n", reports.len()),
+        0 => format!("{} reports; all files are up to date\n", reports.len()),
         _ => format!("{} reports; wrote {}\n", reports.len(), files.join(" ")),
     })
 }
 
-/// How a page calls a folder: both seen from where the command runs.
-fn link(page: &Path, folder: &Path) -> anyhow::Result<String> {
-    let parent = page.parent().unwrap_or(Path::new(""));
-    let inside = folder.strip_prefix(parent).with_context(|| {
-        format!(
-            "{} must lie beside or above {}, or its pictures cannot be found",
-            page.display(),
-            folder.display()
-        )
-    })?;
-    Ok(format!("{}/", inside.display()))
+/// Returns how a page links to a folder; both paths start where the command runs.
+fn link(page: &Path, folder: &Path) -> String {
+    let page: Vec<_> = page.parent().map_or(Vec::new(), |parent| parent.components().collect());
+    let folder: Vec<_> = folder.components().collect();
+    let n_common = page.iter().zip(&folder).take_while(|(a, b)| a == b).count();
+    let up = std::iter::repeat_n("../".to_owned(), page.len() - n_common);
+    let down = folder[n_common..].iter().map(|part| format!("{}/", part.as_os_str().to_string_lossy()));
+    up.chain(down).collect()
 }
 
-/// A bar, and a line for each finished run where nobody sees the bar.
+/// A progress bar, and a log line for each finished run.
 struct Live(Watch);
 
 impl Progress for Live {
@@ -247,5 +266,22 @@ impl Listener for Live {
         let text = format!("{done} of {total}: {name}, {}", human_seconds(seconds));
         tracing::info!("{text}");
         self.0.say(text);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_find_figures_in_any_folder() {
+        for (page, folder, expected) in [
+            ("README.md", "docs/figures", "docs/figures/"),
+            ("docs/page.md", "docs/figures", "figures/"),
+            ("docs/background/page.md", "docs/figures", "../figures/"),
+            ("docs/page.md", "docs", ""),
+        ] {
+            assert_eq!(link(Path::new(page), Path::new(folder)), expected, "{page}, {folder}");
+        }
     }
 }

@@ -1,4 +1,4 @@
-//! `mclv sample`: draw from a model, freely or given some units.
+//! `mclv sample`: draws samples from a model, freely or given some units.
 
 use super::{check_output, model_data};
 use crate::cli::Global;
@@ -21,65 +21,69 @@ use std::time::Instant;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
-  mclv sample model.safetensors                          some samples, in the terminal
+  mclv sample model.safetensors                          shows 12 samples in the terminal
   mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
-  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row each
+  mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row per sample
   mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
   mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
 
-Each sample is the end of its own chain of --burn-in steps of block Gibbs sampling. The first 16
-chains are compared with 16 more that begin in random states; if they differ, the samples remember
-where they began, and a warning says so. With --given, the --known units keep the values of the
-given rows in every step, and the others are drawn from their distribution given these; only chains
-with the same known values are compared.")]
+Each sample is the last state of its own chain, after --burn-in steps of block Gibbs sampling. The
+first 16 chains are compared with 16 more chains that start in random states. If they differ, the
+samples still depend on where the chains started, and a warning is printed. With --given, the
+--known units keep the values of the given rows in every step, and the other units are drawn from
+their distribution given these values. Only chains with the same known values are compared.")]
 pub(crate) struct SampleArgs {
-    /// The model
+    /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// Samples to draw, each from a chain of its own [default: 64; 12 in the terminal; one for each given row]
+    /// Number of samples, each from its own chain [default: 64; 12 in the terminal; one per given
+    /// row]
     #[arg(short, long, value_name = "N")]
     pub(crate) n_samples: Option<usize>,
-    /// Steps of each chain
+    /// Gibbs steps of each chain before its sample is taken
     #[arg(long, default_value_t = 1000, value_name = "STEPS")]
     pub(crate) burn_in: u32,
-    /// Where chains begin: `bias` (independent units with the visible biases), or rows of DATA drawn by the seed
+    /// Start of the chains: `bias` (independent units with the visible biases), or random rows of
+    /// this data set
     #[arg(long, default_value = "bias", value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) start: String,
-    /// Rows to fill in: sample k has the known units of row k; grey values are cut at 0.5 unless --binarize is given
+    /// Rows to complete: sample k keeps the known units of row k; grey values are cut at 0.5 unless
+    /// --binarize is given
     #[arg(long, value_name = "DATA", requires = "known", value_hint = ValueHint::FilePath)]
     pub(crate) given: Option<String>,
-    /// What is known of them: rows:0-13, columns:0-13 (of pictures), units:0-99,200, or a .npy file of 0 and 1
+    /// Known units of the given rows: rows:0-13 or columns:0-13 (of pictures), units:0-99,200, or a
+    /// .npy file of 0 and 1
     #[arg(long, value_name = "MASK", requires = "given")]
     pub(crate) known: Option<Known>,
-    /// Which part of the data of --start and --given
+    /// Part of the data of --start and --given: all, train, validation or test
     #[arg(long, default_value = "all", value_name = "SPLIT")]
     pub(crate) split: Split,
-    /// Which rows of that part of --given, from 0, such as 0-9,20 [default: the first of them]
+    /// Rows of --given to complete, counted from 0, such as 0-9,20 [default: the first rows]
     #[arg(long, value_name = "ROWS", requires = "given")]
     pub(crate) rows: Option<Ranges>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
     #[command(flatten)]
     pub(crate) picture: PictureShape,
-    /// Show or save the probabilities E[v|h] of the last step instead of the samples (.npz: beside them)
+    /// Show or save the probabilities E[v|h] of the last step instead of the samples (.npz: both)
     #[arg(long)]
     pub(crate) means: bool,
-    /// Pictures in a line of a .png [default: as many as lines]
+    /// Pictures per line of a .png [default: a square grid]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) columns: Option<u16>,
-    /// The file to write: .npy, .npz or .png [default: show pictures in the terminal]
+    /// File to write: .npy, .npz or .png [default: show pictures in the terminal]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }
 
-/// Samples drawn into a file, and into the terminal, if no number is given.
+/// Default number of samples for a file, and for the terminal.
 const IN_FILE: usize = 64;
 const IN_TERMINAL: usize = 12;
 
-/// Grey values cannot be given: what is known is 0 or 1.
+/// Known values must be 0 or 1, so grey values are cut.
 const GIVEN_BINARIZE: Binarize = Binarize::Threshold(0.5);
 
 pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
@@ -105,15 +109,15 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     };
     let n_visible = model.rbm.n_visible();
     let shape = model_data::image_shape(args.picture.shape, &model, [&given, &start].into_iter().flatten())?;
-    // What will be needed in the end is asked for before the long work.
+    // Check before the long work that the shape is known.
     let needs_shape = match format.as_deref() {
         Some(format) => format == "png",
         None => !global.json,
     };
     if needs_shape && shape.is_none() {
         bail!(
-            "it is not known how the {n_visible} visible units of {} make a picture; name --shape HxW, or write \
-             another format with -o FILE.npy",
+            "the height and width of pictures with {n_visible} visible units are not known for {}; give --shape HxW, \
+             or write another format with -o FILE.npy",
             args.model.display()
         );
     }
@@ -186,7 +190,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
             ),
             (
                 "chains",
-                format!("one each, {} steps from {from}, {}", settings.burn_in, human_seconds(seconds)),
+                format!("one per sample, {} steps from {from}, {}", settings.burn_in, human_seconds(seconds)),
             ),
             ("mixing", mixing(&samples)),
         ];
@@ -208,11 +212,11 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     })
 }
 
-/// What to do about it.
+/// Advice against a doubt.
 fn cure(doubt: &Doubt, from_data: bool) -> &'static str {
     match doubt {
-        Doubt::ChainsDiffer { .. } if !from_data => "take a longer --burn-in, or --start from data",
-        Doubt::ChainsDiffer { .. } | Doubt::ShortBurnIn { .. } => "take a longer --burn-in",
+        Doubt::ChainsDiffer { .. } if !from_data => "use a longer --burn-in, or --start from data",
+        Doubt::ChainsDiffer { .. } | Doubt::ShortBurnIn { .. } => "use a longer --burn-in",
     }
 }
 
@@ -220,14 +224,14 @@ fn mixing(samples: &Samples) -> String {
     match samples.mixing {
         Some(Mixing { r_hat, autocorrelation_time, .. }) => {
             format!(
-                "chains forget in {autocorrelation_time:.1} steps; R-hat {r_hat:.3}, also against random starts"
+                "autocorrelation time {autocorrelation_time:.1} steps; R-hat {r_hat:.3}, including chains from random starts"
             )
         }
-        None => "not judged: too few steps".into(),
+        None => "not checked: too few steps".into(),
     }
 }
 
-/// What is given, and of how many rows.
+/// The given units, and the number of given rows.
 fn condition(
     args: &SampleArgs,
     set: &Dataset,
@@ -241,7 +245,7 @@ fn condition(
     };
     let Rows::Bits(values) = set.rows.select(&rows) else {
         bail!(
-            "--given: {} has grey values; give 0 and 1, with --binarize threshold=0.5 or bernoulli",
+            "--given: {} has grey values; make them 0 and 1 with --binarize threshold=0.5 or bernoulli",
             set.name
         );
     };
@@ -250,14 +254,14 @@ fn condition(
     Ok((Given::new(mask, values).context("--known")?, n_rows))
 }
 
-/// The rows in an order drawn by the seed, so that files sorted by class are a fair start.
+/// The rows in random order, so that files sorted by class give a fair sample of starts.
 fn shuffle(rows: &Rows, seed: u64) -> Rows {
     let mut order: Vec<usize> = (0..rows.n_rows()).collect();
     stream(seed, Purpose::FirstStates, 0).reader().shuffle(&mut order);
     rows.select(&order)
 }
 
-/// Pictures abreast: as asked, else so that they make a square.
+/// Pictures per line: the given number, or a square grid.
 fn columns(args: &SampleArgs, n: usize) -> usize {
     args.columns.map_or_else(|| (n as f64).sqrt().ceil() as usize, usize::from)
 }

@@ -1,4 +1,4 @@
-//! `mclv selftest`: check the program on this machine.
+//! `mclv selftest`: checks the program on this machine.
 
 use crate::output::{Output, table};
 use serde_json::json;
@@ -14,7 +14,7 @@ pub(crate) fn run(out: &Output) -> anyhow::Result<()> {
             let passed = if c.passed { "ok" } else { "FAILED" };
             let detail = match c.false_alarm {
                 0.0 => c.detail.clone(),
-                rate => format!("{}; false alarm {rate:.0e}", c.detail),
+                rate => format!("{}; false-alarm rate {rate:.0e}", c.detail),
             };
             vec![passed.to_owned(), c.name.into(), detail]
         });
@@ -23,7 +23,7 @@ pub(crate) fn run(out: &Output) -> anyhow::Result<()> {
             n => format!("{n} of {} checks FAILED: do not trust results from this machine.", checks.len()),
         };
         format!(
-            "{}\n{verdict}\nSeeds are fixed. With random ones, a machine without faults would fail with probability \
+            "{}\n{verdict}\nSeeds are fixed. With random seeds, a correct machine would fail with probability \
              {false_alarm:.0e}.",
             table(&["", "check", "measured"], &[], rows)
         )

@@ -1,4 +1,4 @@
-//! `mclv transform`: the hidden probabilities of data.
+//! `mclv transform`: computes the hidden probabilities of data.
 
 use super::{check_output, model_data};
 use crate::cli::Global;
@@ -15,25 +15,25 @@ use std::path::PathBuf;
   mclv transform model.safetensors --data mnist --split train -o features.npz
   mclv transform model.safetensors --data rows.csv --label-column -1 -o features.csv
 
-A row of features for each row of data: the probability of each hidden unit given the row. Labels
-go along: as the array `labels` of an .npz (numbers; words become 0, 1, … in alphabetical order),
-as the last column of a .csv. A .npy file has no place for them.")]
+The features of a row are the probabilities of all hidden units given the row. An .npz file also
+holds the labels in the array `labels` (words become 0, 1, … in alphabetical order), and a .csv file
+holds them in its last column. A .npy file cannot hold labels.")]
 pub(crate) struct TransformArgs {
-    /// The model
+    /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// The data [default: what the model was made from]
+    /// Data set or file [default: the data recorded in the model file]
     #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: Option<String>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
-    /// Which part of the data
+    /// Part of the data: all, train, validation or test
     #[arg(long, default_value = "all", value_name = "SPLIT")]
     pub(crate) split: Split,
-    /// The file to write: .npy, .npz or .csv
+    /// File to write: .npy, .npz or .csv
     #[arg(short, long, default_value = "features.npz", value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: PathBuf,
-    /// Overwrite the file if it is there
+    /// Overwrite an existing file
     #[arg(short, long)]
     pub(crate) force: bool,
 }
@@ -66,7 +66,7 @@ pub(crate) fn run(args: &TransformArgs, global: &Global, out: &Output) -> anyhow
             lines.push((
                 "labels",
                 match format.as_str() {
-                    "npy" => "left out: a .npy file has no place for them, an .npz or .csv has".into(),
+                    "npy" => "left out: a .npy file cannot hold them; use .npz or .csv".into(),
                     _ => classes.join(" "),
                 },
             ));

@@ -4,10 +4,10 @@ use crate::cli::Global;
 use clap::{Args, ValueHint};
 use mclv::data::{Binarize, DataSpec, Split};
 
-/// Which data, and how they are prepared.
+/// The data set and its preparation.
 #[derive(Args)]
 pub(crate) struct DataArgs {
-    /// A named data set (see `mclv data list`) or a file: IDX (.gz or not), .npy, .npz, .csv
+    /// Name of a data set (see `mclv data list`), or a file: IDX (plain or .gz), .npy, .npz, .csv
     #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) source: String,
     #[command(flatten)]
@@ -16,10 +16,12 @@ pub(crate) struct DataArgs {
 
 #[derive(Args)]
 pub(crate) struct Preparation {
-    /// Grey values as they are (`grey`), cut at a threshold (`threshold=0.5`), or drawn (`bernoulli`)
+    /// Treatment of grey values: keep them (`grey`), cut them at a threshold (`threshold=0.5`), or
+    /// draw bits with these probabilities (`bernoulli`)
     #[arg(long, value_name = "HOW")]
     pub(crate) binarize: Option<Binarize>,
-    /// The column (.csv: by name, or by number from 0; -1 is the last) or array (.npz) that holds the labels
+    /// Column of a .csv (its name, or its number from 0; -1 is the last) or array of an .npz that
+    /// holds the labels
     #[arg(long, value_name = "NAME", allow_negative_numbers = true)]
     pub(crate) label_column: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! The parser of durations.
+//! Parser of durations.
 
 /// Seconds from `90`, `90s`, `30min`, `2h`, `3d` or `none`.
 pub(crate) fn parse_duration(text: &str) -> Result<f64, String> {

@@ -1,4 +1,4 @@
-//! Groups of flags that several commands share, and the parsers of their values.
+//! Groups of flags that several commands share, and parsers of their values.
 
 mod data_preparation;
 mod duration;

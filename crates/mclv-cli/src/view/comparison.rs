@@ -1,4 +1,4 @@
-//! What several runs have in common: repetitions, means over seeds, settings that differ.
+//! Compares several runs: repetitions, means over seeds, and settings that differ.
 
 use mclv::data::{DataProvenance, DataSpec};
 use mclv::statistics::Summary;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-/// Compare runs; names that are not unique get numbers.
+/// Compares runs. Names that are not unique get numbers.
 pub(crate) fn compare(mut runs: Vec<RunRecord>) -> Comparison {
     for k in 1..runs.len() {
         let same = runs[..k].iter().filter(|r| r.name == runs[k].name).count();
@@ -28,7 +28,7 @@ pub(crate) fn compare(mut runs: Vec<RunRecord>) -> Comparison {
     }
 }
 
-/// Runs by the data that their likelihoods are of.
+/// Groups runs by the data of their likelihoods.
 fn kinds(runs: &[RunRecord]) -> Vec<DataKind> {
     let mut kinds: Vec<(Data, Vec<usize>)> = Vec::new();
     for (k, run) in runs.iter().enumerate() {
@@ -51,14 +51,14 @@ fn kinds(runs: &[RunRecord]) -> Vec<DataKind> {
     named.collect()
 }
 
-/// What the likelihoods of a run are of.
+/// The data of the likelihoods of a run.
 struct Data {
-    /// The training rows, as the model's file has them.
+    /// The training rows, as recorded in the model file.
     recorded: Option<DataProvenance>,
-    /// The data as they were asked for, without the seed: runs under way have no model yet.
+    /// The requested data, without the seed. Unfinished runs have no model file yet.
     wanted: Option<DataSpec>,
     weights: Option<PathBuf>,
-    /// Whether curves are of validation rows.
+    /// True if curves show validation rows.
     is_validated: bool,
 }
 
@@ -73,14 +73,15 @@ impl Data {
         }
     }
 
-    /// Returns true if likelihoods of both can be compared. The seed of splits and binarisations may differ: they are then
-    /// draws from the same law. Data that are not known are like no others.
+    /// Returns true if the likelihoods of both can be compared. The seed of splits and
+    /// binarisations may differ, because both are then draws from the same distribution. Unknown
+    /// data cannot be compared with any other data.
     fn is_like(&self, other: &Self) -> bool {
         let key =
             |d: &DataProvenance| (d.sha256.clone(), d.preprocessing.clone(), d.split, d.n_rows, d.n_columns);
         let same_rows = match (&self.recorded, &other.recorded) {
             (Some(a), Some(b)) if a.seed.is_none() && b.seed.is_none() => key(a) == key(b),
-            // What is drawn by a seed has a hash of its own for each seed.
+            // Data drawn with a seed have a different hash for each seed.
             (Some(a), Some(b)) => {
                 let shape = |d: &DataProvenance| (d.preprocessing.clone(), d.split, d.n_rows, d.n_columns);
                 self.wanted.is_some() && self.wanted == other.wanted && shape(a) == shape(b)
@@ -102,7 +103,7 @@ impl Data {
     }
 }
 
-/// Runs, by their numbers, in groups that differ in the seed only.
+/// Groups runs, by their numbers, such that the runs of a group differ only in the seed.
 fn repetitions(runs: &[RunRecord]) -> Vec<Vec<usize>> {
     groups(runs, 0..runs.len())
 }
@@ -118,7 +119,7 @@ fn groups(runs: &[RunRecord], numbers: impl IntoIterator<Item = usize>) -> Vec<V
     groups
 }
 
-/// The likelihood over the runs of a group, at each epoch that all have evaluated.
+/// The likelihood over the runs of a group, at each epoch that all of them have evaluated.
 fn mean_curve(runs: &[RunRecord], group: &[usize]) -> Vec<(usize, Summary)> {
     let judged = |m: &Metrics| m.judged_log_likelihood();
     let at = |epoch: usize| {
@@ -128,7 +129,8 @@ fn mean_curve(runs: &[RunRecord], group: &[usize]) -> Vec<(usize, Summary)> {
     runs[group[0]].metrics.iter().filter_map(|m| Some((m.epoch, at(m.epoch)?))).collect()
 }
 
-/// Results over seeds of all runs with settings and an evaluation; none if no run repeats another.
+/// Results over seeds, of all runs with settings and an evaluation. Empty if no run repeats
+/// another.
 fn means(runs: &[RunRecord]) -> Vec<Means> {
     let is_known = |&k: &usize| runs[k].input.is_some() && runs[k].last_evaluated().is_some();
     let groups = groups(runs, (0..runs.len()).filter(is_known));
@@ -148,7 +150,7 @@ fn means(runs: &[RunRecord]) -> Vec<Means> {
     groups.into_iter().map(means).collect()
 }
 
-/// The settings that are not the same in all runs, with their values.
+/// The settings that differ between runs, with their values.
 fn differing_settings(runs: &[RunRecord]) -> Vec<(String, Vec<String>)> {
     let all: Vec<Vec<(String, String)>> = runs.iter().map(settings).collect();
     let names: BTreeSet<&String> = all.iter().flatten().map(|(name, _)| name).collect();

@@ -1,4 +1,4 @@
-//! Compute what pages and figures show; `mclv-report` lays it out.
+//! Computes the values that pages and figures show; `mclv-report` lays them out.
 
 mod comparison;
 mod model;
@@ -24,7 +24,7 @@ pub(crate) fn page(run: &RunRecord, view: &View) -> Page {
     single_run(run, &view.shown, &estimates, agreement(&estimates).as_ref())
 }
 
-/// Whether the estimates agree; `None` if there are not several.
+/// Compares the estimates; `None` if there are fewer than two.
 pub(crate) fn agreement(estimates: &[(String, &LogZ)]) -> Option<Agreement> {
     (estimates.len() > 1).then(|| Agreement::of_named(estimates))
 }

@@ -20,17 +20,18 @@ const PAGE_ROWS: usize = 8;
 /// Tours of each kind that a page shows.
 const PAGE_TOURS: usize = 8;
 
-/// Rows whose hidden states make the stopping set of the report's tours, tours, and steps of all of them together.
+/// The tours of a report: rows for the stopping set, number of tours, and steps of all tours
+/// together.
 const SET_ROWS: usize = 20_000;
 const N_TOURS: usize = 5_000;
 const MAX_STEPS: u64 = 2_000_000;
-/// The same times visible and hidden units.
+/// The limit of steps times visible units times hidden units.
 const MAX_WORK: u64 = 40_000_000_000;
 
-/// Rows by which hidden units are judged.
+/// Rows used to judge hidden units.
 const UNIT_ROWS: usize = 2000;
 
-/// What the page of a run shows of the model, and `log Z` from the tours that it shows.
+/// The part of a run's page about its model, and `log Z` from the tours on that page.
 #[derive(Default)]
 pub(crate) struct View {
     pub(super) shown: ModelView,
@@ -38,10 +39,11 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Load the training rows, compute pictures, make tours. What cannot be had is noted.
+    /// Loads the training rows, computes pictures and runs tours. Parts that fail are noted as
+    /// problems.
     ///
     /// # Errors
-    /// [`Error::Cancelled`] if the listener says stop.
+    /// [`Error::Cancelled`] if the listener asks to stop.
     pub(crate) fn new(run: &RunRecord, with_tours: bool, progress: &dyn Progress) -> Result<Self> {
         let mut view = Self::default();
         let model = match Model::new(run, progress) {
@@ -67,7 +69,7 @@ impl View {
         Ok(view)
     }
 
-    /// The value; an error becomes one of the problems, unless the listener said stop.
+    /// Returns the value. An error becomes one of the problems, unless the listener asked to stop.
     fn note<T>(&mut self, what: &str, result: Result<T>) -> Result<Option<T>> {
         match result {
             Err(Error::Cancelled) => Err(Error::Cancelled),
@@ -80,34 +82,38 @@ impl View {
     }
 }
 
-/// The model of a run and the rows that it was trained on.
+/// The model of a run and its training rows.
 pub(crate) struct Model<'a> {
     run: &'a RunRecord,
     rbm: &'a Rbm,
     data: Option<Dataset>,
-    /// Why there are no rows.
+    /// The reason why there are no rows.
     problem: Option<String>,
 }
 
 impl<'a> Model<'a> {
-    /// The model, and its training rows if they can be had.
+    /// Loads the model, and its training rows if possible.
     ///
     /// # Errors
-    /// If there is no model, or the listener says stop.
+    /// If there is no model, or the listener asks to stop.
     pub(crate) fn new(run: &'a RunRecord, progress: &dyn Progress) -> Result<Self> {
-        let no_model = || Error::malformed(run.folder.path(), "holds no model that can be read");
+        let no_model = || Error::malformed(run.folder.path(), "it holds no readable model");
         let rbm = run.rbm().ok_or_else(no_model)?;
         let spec = run.input.as_ref().map(|input| DataSpec { split: Split::Train, ..input.data.clone() });
         let (data, problem) = match spec.map(|spec| data::load(&spec, progress)) {
             Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
             Some(Err(e)) => (None, Some(e.to_string())),
             Some(Ok(data)) if data.n_columns() != rbm.n_visible() => {
-                let problem =
-                    format!("{} has {} columns, the model {}", data.name, data.n_columns(), rbm.n_visible());
+                let problem = format!(
+                    "{} has {} columns, but the model has {}",
+                    data.name,
+                    data.n_columns(),
+                    rbm.n_visible()
+                );
                 (None, Some(problem))
             }
             Some(Ok(data)) => (Some(data), None),
-            None => (None, Some("no settings say what the model was trained on".into())),
+            None => (None, Some("the settings do not name the training data".into())),
         };
         Ok(Self { run, rbm, data, problem })
     }
@@ -115,7 +121,7 @@ impl<'a> Model<'a> {
     /// The training rows.
     ///
     /// # Errors
-    /// If they could not be had.
+    /// If they could not be loaded.
     fn rows(&self) -> Result<&Rows> {
         let why = || self.problem.clone().unwrap_or_default();
         self.data.as_ref().map(|d| &d.rows).ok_or_else(|| Error::malformed(self.run.folder.path(), why()))
@@ -124,12 +130,12 @@ impl<'a> Model<'a> {
     /// Height and width of pictures.
     ///
     /// # Errors
-    /// If rows are not known to be pictures.
+    /// If the rows are not known to be pictures.
     pub(crate) fn shape(&self) -> Result<(usize, usize)> {
         let recorded = self.run.model.as_ref().and_then(|m| m.provenance.data.as_ref()?.image_shape);
         let shape = self.data.as_ref().and_then(|d| d.image_shape).or(recorded);
         shape.filter(|&s| mclv::picture::check_shape(s, self.rbm.n_visible()).is_ok()).ok_or_else(|| {
-            Error::malformed(self.run.folder.path(), "it is not known how its rows make pictures")
+            Error::malformed(self.run.folder.path(), "the height and width of its pictures are not known")
         })
     }
 
@@ -138,7 +144,7 @@ impl<'a> Model<'a> {
         self.rbm.n_hidden()
     }
 
-    /// Hidden units that do nothing for the training rows.
+    /// How the training rows use the hidden units.
     fn unit_use(&self) -> Result<UnitUse> {
         let rows = self.rows()?;
         self.rbm.unit_use(&rows.select(&spread(rows.n_rows(), UNIT_ROWS)))
@@ -148,7 +154,7 @@ impl<'a> Model<'a> {
         self.run.settings.as_ref().map_or(0, |settings| settings.seed)
     }
 
-    /// The weights of each hidden unit; those of the largest norm if there are many.
+    /// The weights of each hidden unit. If there are many units, those with the largest norms.
     pub(crate) fn filters(&self) -> Vec<Vec<f32>> {
         let (weights, n) = (self.rbm.weights(), self.rbm.n_hidden());
         let filter = |j: usize| -> Vec<f32> { weights.iter().skip(j).step_by(n).copied().collect() };
@@ -161,10 +167,11 @@ impl<'a> Model<'a> {
         all
     }
 
-    /// The epoch of the last checkpoint and `E[v|h]` of at most `most` of its chains, if it has some.
+    /// The epoch of the last checkpoint and `E[v|h]` of at most `most` of its chains; `None`
+    /// without chains.
     ///
     /// # Errors
-    /// If the chains are not of its model.
+    /// If the chains do not fit the model.
     pub(crate) fn chains(&self, most: usize) -> Result<Option<(usize, Vec<Vec<f32>>)>> {
         let Some((snapshot, h)) = self.run.snapshot.as_ref().and_then(|s| Some((s, s.chains.as_ref()?)))
         else {
@@ -178,7 +185,7 @@ impl<'a> Model<'a> {
     /// Samples after 1,000 steps.
     ///
     /// # Errors
-    /// If the listener says stop.
+    /// If the listener asks to stop.
     pub(crate) fn samples(&self, progress: &dyn Progress) -> Result<Vec<Vec<f32>>> {
         let settings = SampleSettings { seed: self.seed(), ..SampleSettings::default() };
         Ok(values(&sample(self.rbm, &settings, Start::Bias, None, progress)?.rows()))
@@ -208,13 +215,13 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// Make the tours that reports show, and look at them.
+    /// Runs the tours of a report and passes them to `look`.
     fn with_tours<T>(
         &self,
         progress: &dyn Progress,
         look: impl FnOnce(&StoppingSet, &TourEngine<'_>, (&Tours, &TourSettings)) -> Result<T>,
     ) -> Result<T> {
-        // About two seconds of one core, whatever the size of the model.
+        // About two seconds on one core, for models of any size.
         let max_steps = MAX_WORK / (self.rbm.n_visible() * self.rbm.n_hidden()) as u64;
         let max_steps = Some(max_steps.clamp(2 * N_TOURS as u64, MAX_STEPS));
         let settings =
@@ -243,10 +250,10 @@ impl<'a> Model<'a> {
         })
     }
 
-    /// The tail function of tours of the model, as the report shows it.
+    /// The tail function of tours of the model, as in the report.
     ///
     /// # Errors
-    /// If there are no training rows, or the listener says stop.
+    /// If there are no training rows, or the listener asks to stop.
     pub(crate) fn tail(&self, progress: &dyn Progress) -> Result<Tail> {
         self.with_tours(progress, |_, _, (tours, _)| Ok(tail(&self.run.name, tours)))
     }
@@ -254,7 +261,7 @@ impl<'a> Model<'a> {
     /// The `n` shortest and the `n` longest tours.
     ///
     /// # Errors
-    /// If there are no training rows, or the listener says stop.
+    /// If there are no training rows, or the listener asks to stop.
     pub(crate) fn extreme_tours(&self, n: usize, progress: &dyn Progress) -> Result<Extremes> {
         self.with_tours(progress, |_, engine, (tours, settings)| engine.extremes(tours, settings, None, n))
     }

@@ -1,15 +1,15 @@
-//! Summarise tours for a page.
+//! Summarises tours for a page.
 
 use mclv::StoppingSet;
 use mclv::tour::{Ccdf, Conclusion, TailFit, Tours};
 use mclv_report::tours::{Tail, Toured};
 
-/// Neighbouring lengths of a drawn tail differ by this factor at least.
+/// Neighbouring lengths of a drawn tail differ by at least this factor.
 const THINNING: f64 = 1.03;
-/// Lines that a fitted tail is drawn with.
+/// Number of line segments of a fitted tail.
 const FITTED_LINES: i32 = 24;
 
-/// What the tours of a stopping set came to.
+/// The results of the tours of a stopping set.
 pub(crate) fn toured(name: &str, set: &StoppingSet, tours: &Tours, conclusion: Conclusion) -> Toured {
     Toured {
         n_states: set.len(),
@@ -35,7 +35,7 @@ pub(crate) fn tail(name: &str, tours: &Tours) -> Tail {
     Tail { name: name.into(), ccdf: ccdf.thinned(THINNING), fit, fitted }
 }
 
-/// The fitted tail where it was fitted.
+/// The fitted tail, over the lengths that it was fitted to.
 fn fitted(ccdf: &Ccdf, fit: &TailFit) -> Vec<(f64, f64)> {
     let Some(start) = ccdf.at(fit.threshold.max(1)) else { return Vec::new() };
     let last = ccdf.known_up_to.or(ccdf.points.last().map(|p| p.k)).unwrap_or(fit.threshold);

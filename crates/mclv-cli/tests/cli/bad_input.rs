@@ -52,7 +52,11 @@ fn a_truncated_gzip_file_is_refused() {
 #[test]
 fn a_truncated_file_is_refused() {
     let idx = [0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0, 2, 255, 255, 255];
-    refused_as_data("cut-idx3-ubyte", idx, &["cut short", "promises 8 bytes", "it has 3", "get it again"]);
+    refused_as_data(
+        "cut-idx3-ubyte",
+        idx,
+        &["cut short", "announces 8 bytes", "it has 3", "get a complete copy"],
+    );
     let whole = npy(&[2, 2], &[0.0, 1.0, 1.0, 0.0]);
     refused_as_data("cut.npy", &whole[..whole.len() - 5], &["cut short", "get it again"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
@@ -114,7 +118,7 @@ fn data_of_another_width_than_the_model_are_refused() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     sandbox.refuses(
         &["likelihood", "m.safetensors", "--data", "bars-and-stripes:4"],
-        &["bars-and-stripes:4 has 16 columns", "m.safetensors has 64 visible units", "that fits"],
+        &["bars-and-stripes:4 has 16 columns", "m.safetensors has 64 visible units", "that fit each other"],
     );
 }
 
@@ -140,7 +144,7 @@ fn a_folder_is_not_a_file() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     for name in ["f.safetensors", "f.npy", "f.csv", "f"] {
         std::fs::create_dir(sandbox.path(name)).unwrap();
-        let words = [name, "is a folder; name a file"];
+        let words = [name, "is a folder; give the path of a file"];
         let data = format!("./{name}");
         sandbox.refuses(&["data", "show", &data], &words);
         refused_as_model(&sandbox, name, &words[1..]);
@@ -202,7 +206,11 @@ fn a_model_of_a_newer_version_is_refused() {
     let at = bytes.windows(version.len()).position(|w| w == version).unwrap() + version.len();
     bytes[at] = b'9';
     let sandbox = sandbox.with_file("m.safetensors", bytes);
-    refused_as_model(&sandbox, "m.safetensors", &["has format version 9", "knows up to 1", "upgrade mclv"]);
+    refused_as_model(
+        &sandbox,
+        "m.safetensors",
+        &["has format version 9", "reads versions up to 1", "upgrade mclv"],
+    );
 }
 
 #[test]
@@ -220,11 +228,10 @@ fn an_unknown_data_set_is_refused_with_a_suggestion() {
 fn a_model_is_overwritten_only_by_force() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3).with_model("other.safetensors", 4);
     sandbox.succeeds(&["convert", "m.safetensors", "m.npy"]);
-    let words = ["is already there", "--force"];
+    let words = ["already exists", "--force"];
     sandbox.refuses(&["init", "digits", "-o", "m.safetensors"], &words);
     sandbox.refuses(&["convert", "other.safetensors", "m.safetensors"], &words);
-    sandbox
-        .refuses(&["convert", "other.safetensors", "m.npy"], &["m.weights.npy is already there", "--force"]);
+    sandbox.refuses(&["convert", "other.safetensors", "m.npy"], &["m.weights.npy already exists", "--force"]);
     sandbox.succeeds(&["convert", "other.safetensors", "m.safetensors", "--force"]);
     assert_eq!(sandbox.json(&["inspect", "m.safetensors"])["n_hidden"], 4);
     sandbox.succeeds(&["convert", "other.safetensors", "m.npy", "-f"]);
@@ -241,7 +248,7 @@ fn an_enumeration_that_would_take_ages_is_refused_with_an_estimate() {
     let days = ["logz", "m.safetensors", "--time-limit", "2d"];
     sandbox.refuses(&[&days[..], &exact].concat(), &["(2.0 days allowed)"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 64);
-    let words = ["2^64 states", "more than any machine can do", "a smaller layer"];
+    let words = ["2^64 states", "which no machine can do", "a smaller layer"];
     let none = ["logz", "m.safetensors", "--time-limit", "none"];
     sandbox.refuses(&[&none[..], &exact].concat(), &words);
 }

@@ -94,7 +94,7 @@ fn data_in_files_can_be_used() {
     let json = sandbox.json(&["likelihood", "model.safetensors", "--split", "all"]);
     assert_eq!(json["likelihoods"][0]["n_rows"], 4);
     std::fs::rename(sandbox.path("t.csv"), sandbox.path("moved.csv")).unwrap();
-    sandbox.refuses(&["likelihood", "model.safetensors"], &["cannot read t.csv", "--data names others"]);
+    sandbox.refuses(&["likelihood", "model.safetensors"], &["cannot read t.csv", "--data chooses others"]);
     let sandbox = sandbox.with_file("t.csv", "0,1,0,a\n");
     let outcome = sandbox.run(&["likelihood", "model.safetensors", "--split", "all"]);
     assert_eq!(outcome.code, Some(0));
@@ -143,7 +143,7 @@ fn a_model_survives_every_format() {
     let text = sandbox.succeeds(&["convert", "m.npz", "parts.npy"]);
     assert!(text.contains("parts.weights.npy, parts.visible_bias.npy, parts.hidden_bias.npy"), "{text}");
     let text = sandbox.succeeds(&["convert", "m.safetensors", "again.npy"]);
-    assert!(text.contains("no place for seed, settings and data"), "{text}");
+    assert!(text.contains("cannot store seed, settings and data"), "{text}");
     sandbox.succeeds(&["convert", "parts.npy", "back.safetensors"]);
     let tensors = |name: &str| {
         let bytes = sandbox.bytes(name);
@@ -166,7 +166,7 @@ fn a_model_survives_every_format() {
 #[test]
 fn hdf5_files_are_converted_or_a_way_is_shown() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 5);
-    let words = ["--update goes with HDF5 files"];
+    let words = ["--update works only with HDF5 files"];
     sandbox.refuses(&["convert", "m.safetensors", "m.npz", "--update", "3"], &words);
     if cfg!(feature = "hdf5") {
         sandbox.succeeds(&["convert", "m.safetensors", "m.h5", "--update", "3"]);
@@ -357,7 +357,8 @@ fn the_examples_in_the_help_are_right() {
     ] {
         let help = sandbox.succeeds(&[command, &["--help"]].concat());
         for line in help.lines().filter_map(|line| line.strip_prefix("  mclv ")) {
-            // What follows two spaces is a remark. Asking for help comes last, so that nothing is done.
+            // What follows two spaces is a remark. Asking for help comes last, so that nothing is
+            // done.
             let args: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();
             let outcome = sandbox.run(&[&args[..], &["--help"]].concat());
             assert_eq!(outcome.code, Some(0), "mclv {line}: {}", outcome.stderr);

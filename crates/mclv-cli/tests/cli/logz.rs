@@ -42,8 +42,8 @@ fn all_methods_agree_with_enumeration() {
                 (Some(method), Some(of_z))
             );
             let error = number(&estimate["value"]) - exact;
-            // Four error bars: one alarm in sixteen thousand by chance, and the seed is fixed. Without an error bar nothing
-            // is claimed.
+            // Four error bars: one alarm in sixteen thousand by chance, and the seed is fixed.
+            // Without an error bar nothing is claimed.
             if let Some(std_err) = estimate["std_err"].as_f64() {
                 assert!(error.abs() <= 4.0 * std_err + 1e-9, "{run}: {estimate}");
             }
@@ -61,7 +61,7 @@ fn all_methods_agree_with_enumeration() {
         assert_eq!(json["agreement"]["pairs"].as_array().unwrap().len(), 10);
         let table = sandbox.succeeds(&args);
         for words in
-            [" agree (", "95 % interval", "Z unbiased, log Z low on average", "mclv: a stopping set of"]
+            [" agree (", "95 % interval", "Z unbiased, log Z low on average", "mclv: the stopping set has"]
         {
             assert!(table.contains(words), "{words}: {table}");
         }
@@ -76,7 +76,10 @@ fn reverse_ais_from_data_has_no_guarantee_and_says_so() {
     let estimate = &sandbox.json(&args)["estimates"][0];
     assert_eq!((estimate["guarantee"].as_str(), &estimate["interval"]), (Some("none"), &Value::Null));
     let notes = estimate["notes"].to_string();
-    assert!(notes.contains("grey values cut at 0.5") && notes.contains("begun at data"), "{notes}");
+    assert!(
+        notes.contains("grey values were cut at 0.5") && notes.contains("chains start at data"),
+        "{notes}"
+    );
 }
 
 #[test]

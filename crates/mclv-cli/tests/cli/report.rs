@@ -55,7 +55,7 @@ fn training_ends_in_a_report_of_what_was_recorded() {
         "Tours that return",
         "Lengths of tours",
         "Filters",
-        "What the chains show",
+        "States of the chains",
         "Rows and their reconstructions",
         "The longest tours",
         "SHA-256",

@@ -1,4 +1,5 @@
-//! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from results.
+//! `mclv reproduce`: runs are made once, go on after an interruption, and pages follow from
+//! results.
 
 use crate::support::Sandbox;
 use serde_json::Value;
@@ -30,7 +31,7 @@ fn experiments_are_listed() {
     for name in ["table1", "table2", "ccdf-hidden", "tour-images", "complexity", "beyond"] {
         assert!(list.contains(name), "{list}");
     }
-    sandbox.refuses(&["reproduce", "table3"], &["no experiment is called \"table3\"; there are table2"]);
+    sandbox.refuses(&["reproduce", "table3"], &["no experiment is called \"table3\"; choose one of table2"]);
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn every_experiment_runs_and_pages_follow_from_its_results() {
     assert!(sandbox.bytes("r/tour-images-gibbs.png").starts_with(b"\x89PNG"));
     let render = ["reproduce", "--render", "r", "--page", "page.md"];
     let check = [&render[..], &["--check"]].concat();
-    sandbox.refuses(&check, &["not what the results say: page.md"]);
+    sandbox.refuses(&check, &["these files are out of date: page.md"]);
     sandbox.succeeds(&render);
     sandbox.succeeds(&check);
     let page = String::from_utf8(sandbox.bytes("page.md")).unwrap();
@@ -81,6 +82,33 @@ fn every_experiment_runs_and_pages_follow_from_its_results() {
     // A figure that was touched is noticed.
     std::fs::write(sandbox.path("r/digits-one-step.svg"), "<svg/>").unwrap();
     sandbox.refuses(&check, &["digits-one-step.svg"]);
+}
+
+#[test]
+fn compressed_results_are_read_and_only_figures_that_a_page_shows_are_written() {
+    use std::io::Write;
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("docs")).unwrap();
+    std::fs::create_dir(sandbox.path("results")).unwrap();
+    let sandbox = sandbox.with_file("docs/page.md", "<!-- digits -->\n<!-- end digits -->\n");
+    sandbox.succeeds(&quick("digits", &["--seeds", "1"]));
+    let file = std::fs::File::create(sandbox.path("results/digits.json.gz")).unwrap();
+    let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::best());
+    gzip.write_all(&sandbox.bytes("r/digits.json")).unwrap();
+    gzip.finish().unwrap();
+    let render = ["reproduce", "--render", "results", "--page", "docs/page.md", "--figures", "docs/figures"];
+    sandbox.succeeds(&render);
+    let page = String::from_utf8(sandbox.bytes("docs/page.md")).unwrap();
+    assert!(page.contains("](figures/digits-one-step.svg)"), "{page}");
+    let names = |folder: &str| {
+        let entries = std::fs::read_dir(sandbox.path(folder)).unwrap();
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect::<Vec<_>>()
+    };
+    assert_eq!(names("docs/figures"), ["digits-one-step.svg"]);
+    assert_eq!(names("results"), ["digits.json.gz"]);
+    sandbox.succeeds(&[&render[..], &["--check"]].concat());
+    std::fs::write(sandbox.path("results/digits.json.gz"), b"\x1f\x8b no gzip").unwrap();
+    sandbox.refuses(&render, &["digits.json.gz"]);
 }
 
 #[cfg(unix)]
@@ -100,5 +128,5 @@ fn an_interrupt_keeps_what_is_done() {
     let output = process.wait_with_output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(130), "{stderr}");
-    assert!(stderr.contains("the same command goes on"), "{stderr}");
+    assert!(stderr.contains("the same command continues"), "{stderr}");
 }

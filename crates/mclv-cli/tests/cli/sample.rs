@@ -23,7 +23,8 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     npyz::NpyFile::new(bytes).unwrap().into_vec().unwrap()
 }
 
-/// A model of `n` units, hand-made, of which nothing else is known: `bias` for each visible unit, no weights.
+/// A model of `n` units, hand-made, of which nothing else is known: `bias` for each visible unit,
+/// no weights.
 fn bare_model(sandbox: Sandbox, bias: &[f32]) -> Sandbox {
     let n = bias.len() as u64;
     sandbox
@@ -88,7 +89,8 @@ fn a_summary_says_what_was_done() {
     assert!(rows.len() == 2 && rows.iter().all(|row| row.as_str().is_some_and(|row| row.len() == 64)));
 }
 
-/// Two modes, all on and all off, which no chain of this length leaves; and units that know nothing of each other.
+/// Two modes, all on and all off, which no chain of this length leaves; and units that know nothing
+/// of each other.
 #[test]
 fn chains_that_do_not_mix_are_warned_of() {
     let sandbox = bare_model(Sandbox::new(), &[0.5; 4])
@@ -210,7 +212,7 @@ fn what_cannot_be_sampled_is_refused() {
     let refuses = |args: &[&str], words: &[&str]| sandbox.refuses(&sample(args), words);
     refuses(&["-o", "s.txt"], &["s.txt: unknown file type", ".npy, .npz and .png"]);
     refuses(&["-o", "s"], &["unknown file type"]);
-    refuses(&["-o", "taken.png"], &["taken.png is already there", "--force"]);
+    refuses(&["-o", "taken.png"], &["taken.png already exists", "--force"]);
     refuses(&["-o", "absent/s.npy"], &["cannot write absent/s.npy", "check the path"]);
     refuses(&["-n", "0", "-o", "s.npy"], &["--n-samples 0 is not allowed", "at least 1"]);
     sandbox.refuses(&["sample", "m.safetensors", "--burn-in", "0"], &["--burn-in 0 is not allowed"]);
@@ -301,11 +303,11 @@ fn what_cannot_be_transformed_is_refused() {
         sandbox.refuses(&[&["transform", "m.safetensors"], args].concat(), words);
     };
     refuses(&["-o", "f.png"], &["f.png: unknown file type", ".npy, .npz and .csv"]);
-    refuses(&["-o", "taken.csv"], &["taken.csv is already there", "--force"]);
+    refuses(&["-o", "taken.csv"], &["taken.csv already exists", "--force"]);
     refuses(&["--data", "bars-and-stripes:4"], &["has 16 columns", "64 visible units"]);
     refuses(&["--data", "digist"], &["did you mean \"digits\"?"]);
     sandbox.succeeds(&["convert", "m.safetensors", "m.npz"]);
-    sandbox.refuses(&["transform", "m.npz"], &["does not say what it was made from", "--data"]);
+    sandbox.refuses(&["transform", "m.npz"], &["does not record its data", "--data"]);
     std::fs::create_dir(sandbox.path("f.npy")).unwrap();
-    refuses(&["-o", "f.npy"], &["is a folder; name a file"]);
+    refuses(&["-o", "f.npy"], &["is a folder; give the path of a file"]);
 }

@@ -1,4 +1,5 @@
-//! Run the program in a folder of its own, away from the network and from the files of whoever runs the tests.
+//! Run the program in a folder of its own, away from the network and from the files of whoever runs
+//! the tests.
 
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -86,8 +87,8 @@ impl Sandbox {
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?} printed {text}: {e}"))
     }
 
-    /// Run it; it must fail with code 1, print nothing, explain itself in all these words, and leave every file
-    /// as it was.
+    /// Run it; it must fail with code 1, print nothing, explain itself in all these words, and
+    /// leave every file as it was.
     pub(crate) fn refuses(&self, args: &[&str], words: &[&str]) {
         self.fails_with(1, args, words);
     }

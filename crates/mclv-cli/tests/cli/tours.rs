@@ -11,7 +11,8 @@ fn number(value: &Value) -> f64 {
     value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
 }
 
-/// A model of 4,096 hidden states, of which the stopping sets hold a part: tours are of several steps.
+/// A model of 4,096 hidden states, of which the stopping sets hold a part: tours are of several
+/// steps.
 fn digits() -> Sandbox {
     Sandbox::new().with_model("m.safetensors", 12)
 }
@@ -119,7 +120,7 @@ fn tours_from_rows_print_no_estimate_of_z() {
     assert_eq!(set["mean_length"]["guarantee"], "none");
     assert_eq!(set["by_label"].as_array().unwrap().len(), 10);
     let text = sandbox.succeeds(&args);
-    assert!(text.contains("they say nothing of Z") && !text.contains("log Ẑ"), "{text}");
+    assert!(text.contains("they do not estimate Z") && !text.contains("log Ẑ"), "{text}");
     assert!(!text.contains("guarantee"), "{text}");
 }
 
@@ -194,7 +195,7 @@ fn the_shortest_and_longest_are_pictured() {
             (&(5 * 57 + 1u32).to_be_bytes()[..], &(4 * 57 + 1u32).to_be_bytes()[..])
         );
     }
-    sandbox.refuses(&tours(&["--pictures", "p.png"]), &["p.png is already there", "--force"]);
+    sandbox.refuses(&tours(&["--pictures", "p.png"]), &["p.png already exists", "--force"]);
     let text = sandbox.succeeds(&tours(&["--pictures", "q.png", "--csv", "q.csv"]));
     for word in ["wrote  q.csv", "wrote  q.png", "m = 1  shortest 1 1"] {
         assert!(text.contains(word), "{word}: {text}");
@@ -228,7 +229,7 @@ fn what_makes_no_sense_is_refused() {
         .with_file("bare.visible_bias.npy", npy(&[2], &[0.0; 2]))
         .with_file("bare.hidden_bias.npy", npy(&[1], &[0.0]));
     sandbox.refuses(&["tours", "none.safetensors"], &["none.safetensors"]);
-    sandbox.refuses(&["tours", "bare.weights.npy"], &["does not say what it was made from", "--data"]);
+    sandbox.refuses(&["tours", "bare.weights.npy"], &["does not record its data", "--data"]);
     sandbox.refuses(&tours(&["--data", "narrow.csv"]), &["narrow", "2 columns", "64 visible units"]);
     sandbox.refuses(&tours(&["--data", "nothing.csv"]), &["nothing.csv"]);
     sandbox.refuses(&tours(&["--csv", "tail.txt"]), &["--csv", "tail.txt", ".csv"]);

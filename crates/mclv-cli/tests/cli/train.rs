@@ -8,7 +8,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn training_on_digits_needs_no_other_argument_and_raises_the_likelihood() {
     let sandbox = Sandbox::new().with_model("start.safetensors", 25);
-    // Six units of this model can be taken away, and the likelihood of test rows changes by 0.006 nats.
+    // Six units of this model can be taken away, and the likelihood of test rows changes by 0.006
+    // nats.
     let outcome = sandbox.run(&["train", "digits"]);
     assert_eq!(outcome.code, Some(0));
     assert!(
@@ -225,7 +226,7 @@ fn bad_settings_are_refused_with_the_flag_and_the_cure() {
     sandbox.refuses(&["train", "--config", "missing.toml"], &["missing.toml"]);
     sandbox.refuses(
         &["train", "digits", "--gradient", "cd", "--n-chains", "5"],
-        &["--n-chains does not go with --gradient cd"],
+        &["--n-chains cannot be used with --gradient cd"],
     );
     sandbox.refuses(&["train", "digits", "--gradient", "pcd", "--k", "dynamic"], &["--gradient lvs"]);
     sandbox
@@ -259,7 +260,8 @@ fn divergence_fails_with_advice_and_keeps_the_last_good_model() {
     sandbox.succeeds(&["inspect", "run/model.safetensors"]);
 }
 
-/// Start a long run, send signals once it has made some progress, and wait: its exit code, and what it said.
+/// Start a long run, send signals once it has made some progress, and wait: its exit code, and what
+/// it said.
 #[cfg(unix)]
 fn stop(sandbox: &Sandbox, args: &[&str], signals: &[&str]) -> (Option<i32>, String) {
     let process = sandbox.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -306,7 +308,8 @@ fn interrupted_and_killed_runs_go_on_to_the_same_model() {
         assert_eq!(lines("run"), lines("whole"));
         std::fs::remove_dir_all(sandbox.path("run")).unwrap();
     };
-    // Batch systems send a signal to the launcher and to what it has launched: it arrives more than once.
+    // Batch systems send a signal to the launcher and to what it has launched: it arrives more than
+    // once.
     for signals in [&["INT"], &["TERM"], ["TERM", "TERM", "TERM"].as_slice()] {
         let (code, said) = stop(&sandbox, &args("run"), signals);
         assert!(

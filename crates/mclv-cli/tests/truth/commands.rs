@@ -1,7 +1,7 @@
 //! What `mclv tours`, `sample`, `report`, `plot` and `selftest` say is true.
 //!
-//! Seeds are fixed, so that every test passes each time. Where a test rests on chance, its false-alarm rate for random seeds
-//! is given.
+//! Seeds are fixed, so that every test passes each time. Where a test rests on chance, its
+//! false-alarm rate for random seeds is given.
 
 use crate::support::Sandbox;
 use mclv::bits::BitRows;
@@ -24,7 +24,8 @@ fn random_rbm(n_visible: usize, n_hidden: usize, scale: f64, seed: u64) -> Rbm {
     Rbm::new(n_visible, n_hidden, &w, &b, &a).unwrap()
 }
 
-/// Two equal modes, all units off and all on; the probability of leaving one is below 1e-9 for each step.
+/// Two equal modes, all units off and all on; the probability of leaving one is below 1e-9 for each
+/// step.
 fn two_modes(n: usize) -> Rbm {
     let w = 2.0;
     let bias = vec![-w * n as f32 / 2.0; n];
@@ -57,7 +58,8 @@ fn verdict(html: &str) -> (&str, &str) {
     (level, text)
 }
 
-/// Every shape of a small model: tours that can be solved have the exact numbers beside them, the others do without.
+/// Every shape of a small model: tours that can be solved have the exact numbers beside them, the
+/// others do without.
 #[test]
 fn tours_work_whatever_the_shape_of_the_model() {
     let sandbox = Sandbox::new();
@@ -94,7 +96,8 @@ fn tours_work_whatever_the_shape_of_the_model() {
     assert!(text.contains("exactly"), "{text}");
 }
 
-/// Modes that no chain leaves: all tours return at once, most to their own start. They are called stuck, and so are samples.
+/// Modes that no chain leaves: all tours return at once, most to their own start. They are called
+/// stuck, and so are samples.
 #[test]
 fn a_chain_that_hardly_moves_is_named_wherever_something_rests_on_it() {
     let sandbox = Sandbox::new().with_file("one.csv", csv(&BitRows::from_words(12, vec![0; 20])));
@@ -144,7 +147,8 @@ fn a_chain_that_hardly_moves_is_named_wherever_something_rests_on_it() {
     );
 }
 
-/// The own-start returns are explained by the staying probability of enumeration: five standard errors, 6e-7.
+/// The own-start returns are explained by the staying probability of enumeration: five standard
+/// errors, 6e-7.
 #[test]
 fn own_starts_are_explained_by_staying_probabilities() {
     let rbm = random_rbm(8, 6, 1.5, 7);
@@ -161,7 +165,8 @@ fn own_starts_are_explained_by_staying_probabilities() {
     assert!(text.contains(&format!("{:.1} %", 100.0 * stays)), "{text}");
 }
 
-/// A model with all its probability on the rows' hidden states, and a chain that moves between them.
+/// A model with all its probability on the rows' hidden states, and a chain that moves between
+/// them.
 #[test]
 fn mass_on_the_rows_is_called_memorised_only_if_the_chain_mixes() {
     let rbm = Rbm::new(4, 6, &[0.3; 24], &[0.0; 4], &[0.0, -9.0, -9.0, -9.0, -9.0, -9.0]).unwrap();
@@ -176,8 +181,8 @@ fn mass_on_the_rows_is_called_memorised_only_if_the_chain_mixes() {
     assert!(exact > 0.9 && (number(&conclusion["set_probability"]) - exact).abs() < 0.02, "{conclusion}");
 }
 
-/// 20 models whose clamped chains mix in a few steps, each with eight rows of known values: no warning. A model with two
-/// modes, of which only one unit is known, is warned of.
+/// 20 models whose clamped chains mix in a few steps, each with eight rows of known values: no
+/// warning. A model with two modes, of which only one unit is known, is warned of.
 #[test]
 fn clamped_chains_that_mix_are_not_warned_of() {
     let sandbox = Sandbox::new();
@@ -197,7 +202,8 @@ fn clamped_chains_that_mix_are_not_warned_of() {
     assert!(outcome.stderr.contains("warning: chains differ"), "{}", outcome.stderr);
 }
 
-/// Tours that do not return and units that do nothing colour the page of a run, whatever the guards of training said.
+/// Tours that do not return and units that do nothing colour the page of a run, whatever the guards
+/// of training said.
 #[test]
 fn the_worst_that_is_known_colours_the_page_of_a_run() {
     let sandbox = Sandbox::new();
@@ -232,12 +238,13 @@ fn the_worst_that_is_known_colours_the_page_of_a_run() {
         &[&train[..], &["--n-hidden", "200", "--gradient", "pcd", "--epochs", "3", "-o", "large"]].concat(),
     );
     let html = page("large");
-    assert!(html.contains("tours, m = 1, returned before they were cut"));
+    assert!(html.contains("tours (m = 1) returned before they were cut"));
     assert!(["warning", "bad"].contains(&verdict(&html).0), "{:?}", verdict(&html));
     assert!(!html.contains("No problems found"));
 }
 
-/// Grey rows, rows cut at a threshold, other data: each kind has a chart and a name, and nothing is said to be the same.
+/// Grey rows, rows cut at a threshold, other data: each kind has a chart and a name, and nothing is
+/// said to be the same.
 #[test]
 fn likelihoods_of_different_data_are_never_drawn_on_one_axis() {
     let sandbox = Sandbox::new();

@@ -3,8 +3,9 @@
 use crate::support::{Sandbox, npy};
 use serde_json::Value;
 
-/// Two equal modes, all units off and all units on, as arrays of a model without any data: `w` between all pairs, and
-/// biases of `-w/2` times the size of the other layer. `Z` is a sum over the number of visible units that are on.
+/// Two equal modes, all units off and all units on, as arrays of a model without any data: `w`
+/// between all pairs, and biases of `-w/2` times the size of the other layer. `Z` is a sum over the
+/// number of visible units that are on.
 struct TwoModes {
     n_visible: usize,
     n_hidden: usize,
@@ -55,8 +56,8 @@ fn number(value: &Value) -> f64 {
     number
 }
 
-/// Every claim of an estimate is compared with the truth: the interval contains it, the error bar is not too small by more
-/// than five times.
+/// Every claim of an estimate is compared with the truth: the interval contains it, the error bar
+/// is not too small by more than five times.
 fn holds(estimate: &Value, log_z: f64) {
     if let Some(interval) = estimate["interval"].as_array() {
         let (low, high) = (number(&interval[0]), number(&interval[1]));
@@ -68,8 +69,8 @@ fn holds(estimate: &Value, log_z: f64) {
     }
 }
 
-/// An imported model without data, and a model with rows of one of its two modes. The program of before said 0 at an error
-/// bar of 0, and "all agree".
+/// An imported model without data, and a model with rows of one of its two modes. The program of
+/// before said 0 at an error bar of 0, and "all agree".
 #[test]
 fn no_mode_is_missed_with_confidence() {
     let model = TwoModes { n_visible: 48, n_hidden: 48, w: 0.15 };
@@ -93,7 +94,8 @@ fn no_mode_is_missed_with_confidence() {
     holds(&sandbox.json(&["logz", "model.npy", "--time-limit", "0"])["estimates"][0], log_z);
 }
 
-/// A lower bound far below is no agreement, an unknown error is not zero, and there is a line between the table and notes.
+/// A lower bound far below is no agreement, an unknown error is not zero, and there is a line
+/// between the table and notes.
 #[test]
 fn bounds_and_unknown_errors_are_no_agreement() {
     let sandbox = Sandbox::new();

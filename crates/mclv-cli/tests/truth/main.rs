@@ -1,5 +1,5 @@
-//! Everything that the program says is compared with enumeration: likelihoods, log Z, intervals, "best", verdicts and
-//! warnings.
+//! Everything that the program says is compared with enumeration: likelihoods, log Z, intervals,
+//! "best", verdicts and warnings.
 
 mod commands;
 mod log_z;

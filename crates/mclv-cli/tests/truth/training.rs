@@ -1,8 +1,9 @@
 //! What `mclv train` says is true.
 //!
-//! Each run is made twice: by the program, and epoch by epoch in the library with the same seed. The second gives the
-//! model after every epoch, and enumeration its likelihoods. Everything that the first prints or writes is compared
-//! with them: the terminal's table, JSON, `metrics.jsonl`, model files and the page.
+//! Each run is made twice: by the program, and epoch by epoch in the library with the same seed.
+//! The second gives the model after every epoch, and enumeration its likelihoods. Everything that
+//! the first prints or writes is compared with them: the terminal's table, JSON, `metrics.jsonl`,
+//! model files and the page.
 
 use crate::support::{Sandbox, without_times};
 use mclv::data::{DataSpec, Rows, Split};
@@ -209,7 +210,8 @@ fn check_warnings(truth: &Truth, stderr: &str, args: &[&str]) {
     assert_eq!(printed, kinds.len(), "{args:?}: {kinds:?}, {stderr}");
 }
 
-/// Default settings on the built-in digits: nothing is wrong, so nothing is said, also with other seeds.
+/// Default settings on the built-in digits: nothing is wrong, so nothing is said, also with other
+/// seeds.
 #[test]
 fn default_settings_give_no_warning() {
     for seed in [0, 1, 2] {

@@ -1,7 +1,7 @@
-//! Do the vector operations with AVX2 and FMA.
+//! Implement the vector operations with AVX2 and FMA.
 //!
-//! Nothing here may run unless the CPU has both: the only callers are builds made by
-//! [`kernels!`](crate::isa::kernels), which an [`Isa`](crate::Isa) of that kind guards.
+//! The CPU must have both. The only callers are builds made by [`kernels!`](crate::isa::kernels),
+//! which an [`Isa`](crate::Isa) of that kind guards.
 
 use super::{F32Lanes, F64Lanes, Lanes, Simd, U64Lanes};
 use std::arch::x86_64::*;
@@ -9,13 +9,13 @@ use std::arch::x86_64::*;
 #[derive(Clone, Copy)]
 pub(crate) struct Avx2;
 
-/// Inline, and call the intrinsics inside.
+/// Defines inlined functions that call the intrinsics.
 macro_rules! op {
     ($(fn $name:ident($($arg:ident: $ty:ty),*) -> $ret:ty $body:block)*) => {
         $(#[inline(always)]
         fn $name($($arg: $ty),*) -> $ret {
-            // SAFETY: reached only through an `Isa` that found AVX2 and FMA; loads and stores are of
-            // references to arrays of exactly one register.
+            // SAFETY: reached only through an `Isa` that found AVX2 and FMA; loads and stores are
+            // of references to arrays of exactly one register.
             unsafe { $body }
         })*
     };
@@ -95,7 +95,8 @@ impl F32Lanes for __m256 {
         }
         fn sign_mask(self: Self) -> u64 { u64::from(_mm256_movemask_ps(self) as u32) }
         fn sign_masks(x: [Self; 4]) -> u64 {
-            // Saturation keeps signs; packing works on each half of a register, which the permutation undoes.
+            // Saturation keeps signs; packing works on each half of a register, which the
+            // permutation undoes.
             let low = _mm256_packs_epi32(_mm256_castps_si256(x[0]), _mm256_castps_si256(x[1]));
             let high = _mm256_packs_epi32(_mm256_castps_si256(x[2]), _mm256_castps_si256(x[3]));
             let bytes = _mm256_packs_epi16(low, high);
@@ -190,7 +191,8 @@ impl Simd for Avx2 {
     }
 }
 
-/// The same operations, compiled for AVX-512's 32 registers and three-way logic; bits are listed by compression.
+/// The same operations, compiled for AVX-512's 32 registers and three-way logic. Bits are listed by
+/// compression.
 #[derive(Clone, Copy)]
 pub(crate) struct Avx512;
 
@@ -232,8 +234,8 @@ impl Simd for Avx512 {
             positions
         };
         let n = word.count_ones() as usize;
-        // SAFETY: reached only through an `Isa` that found AVX-512 F and VBMI2; every store is of 16 numbers to an
-        // array of 16.
+        // SAFETY: reached only through an `Isa` that found AVX-512 F and VBMI2; every store is of
+        // 16 numbers to an array of 16.
         unsafe {
             let ones = _mm512_maskz_compress_epi8(word, _mm512_loadu_si512(POSITIONS.as_ptr().cast()));
             let first = _mm512_set1_epi32(first as i32);

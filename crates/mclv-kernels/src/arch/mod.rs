@@ -1,8 +1,10 @@
-//! Describe what a vector unit must do, so that each kernel is written once and compiled for each of them.
+//! Define the operations of a vector unit, so that each kernel is written once and compiled for
+//! each unit.
 //!
-//! A kernel is an `#[inline(always)]` function generic over [`Simd`]. The [`kernels!`](crate::isa::kernels)
-//! macro gives it one safe entry point that picks the build for the CPU at hand. Every operation is exactly
-//! rounded and its order fixed, so all builds give the same bits.
+//! A kernel is an `#[inline(always)]` function generic over [`Simd`]. The
+//! [`kernels!`](crate::isa::kernels) macro gives it one safe entry point that picks the build for
+//! the current CPU. Every operation is exactly rounded and its order is fixed, so all builds give
+//! the same bits.
 //!
 //! These traits are private and free to change.
 
@@ -20,7 +22,7 @@ pub(crate) trait Scalar: Copy + 'static {
     /// `ln 2 = LN_2_HI + LN_2_LO`; products of `LN_2_HI` with any exponent are exact.
     const LN_2_HI: Self;
     const LN_2_LO: Self;
-    /// Beyond ±this, `exp` has long overflowed or vanished.
+    /// Beyond ±this, `exp` has overflowed or vanished.
     const EXP_LIMIT: Self;
     /// `(eʳ − 1 − r)/r²` on `|r| ≤ ½ ln 2`, lowest power first.
     const EXP_TAIL: &'static [Self];
@@ -101,12 +103,12 @@ pub(crate) trait Lanes: Copy {
     fn mul_add(self, factor: Self, term: Self) -> Self;
     /// `term − self·factor`, rounded once.
     fn neg_mul_add(self, factor: Self, term: Self) -> Self;
-    /// `if self < other { self } else { other }`: `other` where either is NaN.
+    /// `if self < other { self } else { other }`: `other` if either is NaN.
     fn min(self, other: Self) -> Self;
-    /// `if self > other { self } else { other }`: `other` where either is NaN.
+    /// `if self > other { self } else { other }`: `other` if either is NaN.
     fn max(self, other: Self) -> Self;
     fn abs(self) -> Self;
-    /// To the nearest integer, ties to even.
+    /// Rounds to the nearest integer, ties to even.
     fn round(self) -> Self;
     /// `2^self` for integers in the normal exponent range.
     fn pow2(self) -> Self;
@@ -114,9 +116,9 @@ pub(crate) trait Lanes: Copy {
     fn select_negative(self, negative: Self, otherwise: Self) -> Self;
 }
 
-/// What only registers of `f32` do.
+/// Operations of registers of `f32` only.
 pub(crate) trait F32Lanes: Lanes<Scalar = f32, Array = [f32; 8]> {
-    /// All ones in the lanes where `self` is below `other`, zeros elsewhere and for NaN.
+    /// All ones in the lanes in which `self` is below `other`, zeros elsewhere and for NaN.
     fn lt(self, other: Self) -> Self;
     /// Bitwise.
     fn and(self, other: Self) -> Self;
@@ -135,11 +137,11 @@ pub(crate) trait F32Lanes: Lanes<Scalar = f32, Array = [f32; 8]> {
     }
 }
 
-/// What only registers of `f64` do.
+/// Operations of registers of `f64` only.
 pub(crate) trait F64Lanes: Lanes<Scalar = f64, Array = [f64; 4]> {
     /// `self = m·2^e` with `1 ≤ m < 2`, for positive normal numbers.
     fn split_exponent(self) -> (Self, Self);
-    /// Widen four single-precision numbers.
+    /// Widens four single-precision numbers.
     fn widen(from: &[f32; 4]) -> Self;
 }
 
@@ -149,7 +151,7 @@ pub(crate) trait U64Lanes: Copy {
     fn load(from: &[u64; 4]) -> Self;
     fn add(self, other: Self) -> Self;
     fn xor(self, other: Self) -> Self;
-    /// Product of the low halves.
+    /// The product of the low halves.
     fn mul_low_halves(self, other: Self) -> Self;
     fn high_half(self) -> Self;
 }
@@ -160,22 +162,23 @@ pub(crate) trait Simd: Copy {
     type F64: F64Lanes;
     type U64: U64Lanes;
 
-    /// How many values can be kept at hand.
+    /// The number of values that registers can hold.
     const N_REGISTERS: usize;
 
-    /// Store the low halves of the lanes, alternately of `even` and of `odd`.
+    /// Stores the low halves of the lanes, alternately of `even` and of `odd`.
     fn store_low_halves(even: Self::U64, odd: Self::U64, to: &mut [u32; 8]);
 
-    /// The low halves of eight numbers, then their high halves.
+    /// Returns the low halves of eight numbers, then their high halves.
     fn halves(from: &[u32; 8]) -> [Self::F32; 2];
 
-    /// The mantissas, in [1, 2), of positive normal numbers; their exponents, biased, are added to `total` as integers.
+    /// Returns the mantissas, in [1, 2), of positive normal numbers. Their biased exponents are
+    /// added to `total` as integers.
     fn take_exponent(x: Self::F32, total: &mut Self::F32) -> Self::F32;
 
-    /// Lane `l` of register `r` becomes lane `r` of register `l`.
+    /// Transposes: lane `l` of register `r` becomes lane `r` of register `l`.
     fn transpose(x: [Self::F32; 8]) -> [Self::F32; 8];
 
-    /// The sign bits of up to eight registers, as the low bits of the result.
+    /// Returns the sign bits of up to eight registers, as the low bits of the result.
     #[inline(always)]
     fn sign_bits<const V: usize>(x: &[Self::F32; V]) -> u64 {
         match V {
@@ -190,13 +193,14 @@ pub(crate) trait Simd: Copy {
         }
     }
 
-    /// Write the positions of the ones of `word`, plus `first`, and return how many there are.
+    /// Writes the positions of the ones of `word`, plus `first`, and returns their number.
     ///
     /// Up to 15 numbers beyond them may be written too.
     #[inline(always)]
     fn list_ones(word: u64, first: u32, index: &mut [u32]) -> usize {
         let (n, mut word, mut at) = (word.count_ones() as usize, word, 0);
-        // Rounds of eight without a branch for each bit: a branch at a random place costs more than eight stores.
+        // Rounds of eight without a branch for each bit: a branch at a random place costs more than
+        // eight stores.
         while at < n {
             let out: &mut [u32; 8] = index[at..].first_chunk_mut().expect("room for eight");
             for slot in out {

@@ -1,4 +1,5 @@
-//! Do the vector operations with arrays: the path every CPU has, and the oracle of the others.
+//! Implement the vector operations with arrays. Every CPU can run this path, and the others are
+//! tested against it.
 //!
 //! `mul_add` is exact everywhere; on CPUs without fused multiply-add it is correct but slow.
 
@@ -80,7 +81,7 @@ macro_rules! lanes {
 lanes!(f32, i32, 8, mantissa 23, bias 127);
 lanes!(f64, i64, 4, mantissa 52, bias 1023);
 
-/// Combine two registers bit by bit.
+/// Combines two registers bit by bit.
 #[inline(always)]
 fn bitwise(x: [f32; 8], y: [f32; 8], op: impl Fn(u32, u32) -> u32) -> [f32; 8] {
     from_fn(|l| f32::from_bits(op(x[l].to_bits(), y[l].to_bits())))

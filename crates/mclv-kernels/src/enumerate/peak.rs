@@ -6,7 +6,8 @@ use std::hint::black_box;
 
 #[inline(always)]
 fn fma_peak_generic<S: Simd>(n_rounds: u64) -> f64 {
-    // Twelve different chains hide the latency of two units; the compiler must not see what they tend to.
+    // Twelve different chains hide the latency of two units; the compiler must not know their
+    // limits.
     let (factor, term) = (S::F64::splat(black_box(0.999_9)), S::F64::splat(black_box(1e-3)));
     let mut x = [S::F64::splat(0.0); 12];
     for (k, x) in x.iter_mut().enumerate() {
@@ -23,9 +24,10 @@ fn fma_peak_generic<S: Simd>(n_rounds: u64) -> f64 {
 }
 
 kernels! {
-    /// Do `48 · n_rounds` multiply-adds in registers (twelve chains of four lanes): the yardstick of benchmarks.
+    /// Does `48 · n_rounds` multiply-adds in registers (twelve chains of four lanes), as a
+    /// reference for benchmarks.
     pub fn fma_peak(n_rounds: u64) -> f64 = fma_peak_generic;
 }
 
-/// Multiply-adds per round of [`fma_peak`].
+/// The number of multiply-adds per round of [`fma_peak`].
 pub const FMAS_PER_ROUND: u64 = 48;

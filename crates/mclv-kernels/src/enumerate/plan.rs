@@ -1,4 +1,4 @@
-//! Make an enumeration ready: choose which bits are tabulated, and fill the tables.
+//! Prepare an enumeration: choose which bits are tabulated, and fill the tables.
 
 use super::Scaled;
 use crate::math;
@@ -9,10 +9,11 @@ pub const MAX_RANGE: f64 = 600.0;
 /// The largest input `|b_i| + Σ_j |W_ij|` from which whole octaves are split off without loss.
 const MAX_INPUT: f64 = 1e9;
 
-/// Between two splits of the exponent, factors may multiply to e^±this.
+/// Between two splits of the exponent, the product of factors may reach e^±this.
 const SEGMENT_RANGE: f64 = 650.0;
 
-/// Middle values and low states worked on together: what the registers hold.
+/// The numbers of middle values and of low states that are processed together, limited by the
+/// registers.
 pub(super) const HIGHS: usize = 4;
 pub(super) const LOWS: usize = 8;
 
@@ -21,7 +22,7 @@ const MAX_MIDDLE_BITS: usize = 7;
 const MIN_LOW_BITS: usize = 3;
 const MIN_MIDDLE_BITS: usize = 2;
 
-/// An enumeration made ready: tables, and how the states fall into tasks.
+/// A prepared enumeration: its tables, and the division of states into tasks.
 #[derive(Clone, Debug)]
 pub struct Enumeration {
     pub(super) n_bits: usize,
@@ -32,10 +33,11 @@ pub struct Enumeration {
     w: Vec<f64>,
     pub(super) bias: Vec<f64>,
     bias_bits: Vec<f64>,
-    /// Per unit, the least and greatest sum of low and middle weights.
+    /// For each unit, the least and greatest sum of low and middle weights.
     pub(super) least: Vec<f64>,
     pub(super) greatest: Vec<f64>,
-    /// Where products are split: ends of runs of units. Empty: sum in log space.
+    /// The ends of the runs of units after which products are split. If empty, states are summed in
+    /// log space.
     pub(super) segments: Vec<usize>,
     /// `[middle / 4][unit]`, four middle values each: `e^{Σ W}`, or `Σ W` in log space.
     pub(super) middle: Vec<[f64; HIGHS]>,
@@ -47,10 +49,11 @@ pub struct Enumeration {
 }
 
 impl Enumeration {
-    /// Prepare the sum over `bias_bits.len()` enumerated units; `weights` is (summed-out × enumerated), row-major.
+    /// Prepares the sum over `bias_bits.len()` enumerated units. `weights` is (summed-out ×
+    /// enumerated), row-major.
     ///
     /// # Panics
-    /// If the sizes do not fit, or there are more than 63 units to enumerate.
+    /// If the sizes do not fit, or if there are more than 63 units to enumerate.
     pub fn new(isa: crate::Isa, weights: &[f32], bias: &[f32], bias_bits: &[f32]) -> Self {
         let (n_units, n_bits) = (bias.len(), bias_bits.len());
         assert_eq!(weights.len(), n_units * n_bits, "weights for {n_units} × {n_bits} units");
@@ -151,7 +154,7 @@ impl Enumeration {
         (self.low_weight, self.middle_weight) = (weight(low), weight(middle));
     }
 
-    /// `Σ_j W_ij` over the set bits of `state`, bit 0 being unit `units.start`.
+    /// Computes `Σ_j W_ij` over the set bits of `state`, where bit 0 is unit `units.start`.
     pub(super) fn sums(&self, units: std::ops::Range<usize>, state: u64, out: &mut [f64]) {
         out.fill(0.0);
         for j in units.clone().filter(|j| state >> (j - units.start) & 1 == 1) {
@@ -161,22 +164,23 @@ impl Enumeration {
         }
     }
 
-    /// `Σ_j a_j` over the set bits of `state`.
+    /// Returns `Σ_j a_j` over the set bits of `state`.
     pub(super) fn linear(&self, units: std::ops::Range<usize>, state: u64) -> f64 {
         units.clone().filter(|j| state >> (j - units.start) & 1 == 1).map(|j| self.bias_bits[j]).sum()
     }
 
-    /// In how many independent parts the states are summed.
+    /// The number of independent parts (tasks) in which the states are summed.
     pub fn n_tasks(&self) -> u64 {
         1 << (self.n_bits - self.low_bits - self.middle_bits)
     }
 
-    /// How many states one task sums.
+    /// The number of states that one task sums.
     pub fn states_per_task(&self) -> u64 {
         1 << (self.low_bits + self.middle_bits)
     }
 
-    /// Whether the weights allow products of tabulated exponentials; if not, tasks run in log space.
+    /// Returns true if the weights allow products of tabulated exponentials. Otherwise tasks run in
+    /// log space.
     pub fn is_tabulated(&self) -> bool {
         !self.segments.is_empty()
     }

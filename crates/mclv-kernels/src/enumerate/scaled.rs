@@ -1,9 +1,9 @@
-//! Positive numbers beyond the range of `f64`.
+//! Represent positive numbers beyond the range of `f64`.
 
 use std::f64::consts::LN_2;
 use std::ops::{Add, Mul};
 
-/// A positive number `mantissa · 2^exponent`, beyond the range of `f64`.
+/// A positive number `mantissa · 2^exponent`, which may be beyond the range of `f64`.
 ///
 /// ```
 /// use mclv_kernels::enumerate::Scaled;
@@ -21,24 +21,25 @@ impl Scaled {
     /// Zero, the neutral element of addition.
     pub const ZERO: Self = Self { mantissa: 0.0, exponent: f64::NEG_INFINITY };
 
-    /// `e^x`.
+    /// Returns `e^x`.
     pub fn exp(x: f64) -> Self {
         let exponent = (x / LN_2).round();
-        // The rest is at most ½ ln 2, unless `x` is so large that its own rounding is more than that.
+        // The remainder is at most ½ ln 2, unless `x` is so large that its own rounding is more
+        // than that.
         Self { mantissa: exponent.mul_add(-LN_2, x).clamp(-1.0, 1.0).exp(), exponent }
     }
 
-    /// Mantissa and exponent of two, to be sent elsewhere.
+    /// Returns the mantissa and the exponent of two, for sending elsewhere.
     pub fn parts(self) -> (f64, f64) {
         (self.mantissa, self.exponent)
     }
 
-    /// What [`parts`](Self::parts) gave.
+    /// Creates a number from the values that [`parts`](Self::parts) returned.
     pub fn from_parts(mantissa: f64, exponent: f64) -> Self {
         Self { mantissa, exponent }
     }
 
-    /// The natural logarithm.
+    /// Returns the natural logarithm.
     pub fn ln(self) -> f64 {
         if self.mantissa == 0.0 { f64::NEG_INFINITY } else { self.exponent.mul_add(LN_2, self.mantissa.ln()) }
     }
@@ -47,7 +48,7 @@ impl Scaled {
 impl Add for Scaled {
     type Output = Self;
 
-    /// The sum, scaled by the larger exponent.
+    /// Returns the sum, scaled by the larger exponent.
     fn add(self, other: Self) -> Self {
         let (big, small) = if self.exponent >= other.exponent { (self, other) } else { (other, self) };
         if small.mantissa == 0.0 {

@@ -7,7 +7,7 @@ use crate::isa::kernels;
 use crate::math;
 use std::f64::consts::LN_2;
 
-/// Memory of one task, to be used again.
+/// Reusable memory of one task.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
     /// `b_i + Σ_top W`, then `c_i A_i`.
@@ -51,7 +51,8 @@ fn log_terms_generic<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scrat
     });
 }
 
-/// Work out what all states of a task have in common, and return their common factor: all there is of the one state of a task in log space.
+/// Computes the values that all states of a task have in common, and returns their common factor.
+/// In log space a task has one state, and this factor is its whole term.
 #[inline(always)]
 fn begin<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scaled {
     assert!(task < plan.n_tasks(), "task {task} of {}", plan.n_tasks());
@@ -71,7 +72,8 @@ fn begin<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scale
     c.resize(n, 0.0);
     let mut shift = 0.0;
     for (i, (a, c)) in a.iter_mut().zip(&mut *c).enumerate() {
-        // Half way between the smallest and the largest ln(1 + e^x), to within ln 2; a whole number of octaves.
+        // Halfway between the smallest and the largest ln(1 + e^x), to within ln 2, as a whole
+        // number of octaves.
         let k = (0.5 / LN_2 * ((*a + plan.least[i]).max(0.0) + (*a + plan.greatest[i]).max(0.0)))
             .round_ties_even();
         shift += k;
@@ -83,7 +85,8 @@ fn begin<S: Simd>(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scale
     top_weight * Scaled { mantissa: 1.0, exponent: shift }
 }
 
-/// Hand each middle value's products of all low states to `visit`, as mantissas and exponents to do with as it likes.
+/// Passes the products of all low states for each middle value to `visit`, as mantissas and
+/// exponents that it may change.
 #[inline(always)]
 fn each_middle<S: Simd>(
     plan: &Enumeration,
@@ -167,7 +170,7 @@ fn scaled_sum<S: Simd>(mantissa: &mut [f64], exponent: &mut [f64], weight: &[Sca
     let (top, floor) = (S::F64::splat(largest), S::F64::splat(-1000.0));
     let mut sum = S::F64::splat(0.0);
     for (m, e) in mantissa.iter().zip(exponent) {
-        // What is 2⁻¹⁰⁰⁰ of the largest does not count either way.
+        // Terms below 2⁻¹⁰⁰⁰ of the largest do not matter.
         let scale = S::F64::load(e).sub(top).max(floor).pow2();
         sum = S::F64::load(m).mul_add(scale, sum);
     }
@@ -177,15 +180,15 @@ fn scaled_sum<S: Simd>(mantissa: &mut [f64], exponent: &mut [f64], weight: &[Sca
 }
 
 kernels! {
-    /// The sum over the states of task `task`.
+    /// Returns the sum over the states of task `task`.
     ///
     /// # Panics
     /// If there is no such task.
     pub fn run_task(plan: &Enumeration, task: u64, scratch: &mut Scratch) -> Scaled = task_generic;
 
-    /// The logarithm of each term that [`run_task`] sums, in the order of the states.
+    /// Writes the logarithm of each term that [`run_task`] sums, in the order of the states.
     ///
     /// # Panics
-    /// If there is no such task, or not room for just its states.
+    /// If there is no such task, or if `out` does not have the length of its states.
     pub fn log_terms(plan: &Enumeration, task: u64, scratch: &mut Scratch, out: &mut [f64]) = log_terms_generic;
 }

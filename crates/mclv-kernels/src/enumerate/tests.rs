@@ -146,7 +146,8 @@ fn the_largest_parameters_give_a_finite_sum() {
 
 #[test]
 fn a_wrong_factor_would_be_seen() {
-    // Negative control of the comparison: one weight in a thousand off by 1e-4 is far outside the tolerance.
+    // Negative control of the comparison: one weight in a thousand off by 1e-4 is far outside the
+    // tolerance.
     let (mut w, b, a) = random(61, 10, 0.5, 1);
     let expected = naive(&w, &b, &a);
     w[305] += 1e-4;

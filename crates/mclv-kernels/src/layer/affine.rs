@@ -4,6 +4,8 @@ use super::States;
 use super::sums::FAR;
 use crate::tiles::{CELL, Cell, TILE, Tiles};
 
+/// An affine map `x ↦ b + Wᵀx` from the states of one layer to the inputs of the other.
+///
 /// ```
 /// use mclv_kernels::{Isa, layer::{Affine, Scratch, States, inputs}, tiles::Tiles};
 /// // Two units below, three above; W is 2 × 3.
@@ -20,7 +22,8 @@ pub struct Affine {
 }
 
 impl Affine {
-    /// Weights as (units read × units computed), and a bias for each unit computed.
+    /// Creates a map from weights, as (units read × units computed), and a bias for each unit
+    /// computed.
     ///
     /// # Panics
     /// If the sizes differ.
@@ -30,10 +33,10 @@ impl Affine {
         affine
     }
 
-    /// Replace the bias.
+    /// Replaces the bias.
     ///
     /// # Panics
-    /// If it has another size.
+    /// If the new bias has another size.
     pub fn set_bias(&mut self, bias: &[f32]) {
         assert_eq!(bias.len(), self.n_out(), "one bias for each unit");
         for (cell, part) in self.bias.iter_mut().zip(bias.chunks(CELL)) {
@@ -42,12 +45,12 @@ impl Affine {
         }
     }
 
-    /// The weights.
+    /// Returns the weights.
     pub fn weights(&self) -> &Tiles {
         &self.weights
     }
 
-    /// The weights, to be updated.
+    /// Returns the weights for updates.
     pub fn weights_mut(&mut self) -> &mut Tiles {
         &mut self.weights
     }
@@ -57,17 +60,18 @@ impl Affine {
         assert_eq!((out.n_rows(), out.n_columns()), wanted, "shape of the output");
     }
 
-    /// Whether tiles of the weights are too large for the first-level cache by far, and wide enough for it to matter.
+    /// Returns true if tiles of the weights are far too large for the first-level cache, and wide
+    /// enough for it to matter.
     pub(super) fn is_large(&self) -> bool {
         self.n_out() >= TILE * CELL && self.n_in() * TILE * size_of::<Cell>() > FAR
     }
 
-    /// Units read.
+    /// The number of units read.
     pub fn n_in(&self) -> usize {
         self.weights.n_rows()
     }
 
-    /// Units computed.
+    /// The number of units computed.
     pub fn n_out(&self) -> usize {
         self.weights.n_columns()
     }

@@ -21,10 +21,11 @@ impl<S: Simd> RoundKeys<S> {
         Self(keys)
     }
 
-    /// `G` times four Philox blocks, the first of each four with the counter given; the low half of each lane counts.
+    /// Computes `G` times four Philox blocks, the first of each four with the given counter. Only
+    /// the low half of each lane is used.
     ///
-    /// The upper halves are left as they fall: no operation looks at them. A block is one long chain of
-    /// dependent operations, so several go abreast.
+    /// The upper halves are arbitrary; no operation reads them. A block is one long chain of
+    /// dependent operations, so several are computed side by side.
     #[inline(always)]
     fn blocks<const G: usize>(&self, counters: [[u32; 4]; G]) -> [[S::U64; 4]; G] {
         let splat = |x: u32| S::U64::splat(u64::from(x));
@@ -53,15 +54,15 @@ pub(super) struct TileDraws {
 }
 
 impl TileDraws {
-    /// Draw for tile `t`, `width` cells wide. Made ahead of their use: the chains of dependent operations of
-    /// many states overlap.
+    /// Draws for tile `t`, `width` cells wide. The numbers are drawn before they are used, so that
+    /// the chains of dependent operations of many states overlap.
     #[inline(always)]
     pub(super) fn fill<S: Simd>(&mut self, t: usize, width: usize, draws: &[Draws]) {
         let n_groups = width.div_ceil(4);
         self.per_row = 2 * n_groups;
         self.words.resize(draws.len() * self.per_row, [0; CELL]);
         let first = (8 * t) as u32;
-        // Sixteen registers' worth abreast, or eight where there are not as many.
+        // Sixteen registers' worth side by side, or eight if there are fewer registers.
         match (n_groups, S::N_REGISTERS >= 32) {
             (1, true) => self.fill_rows::<S, 4, 4>(draws, [[0, 0], [1, 0], [2, 0], [3, 0]], first),
             (1, false) => self.fill_rows::<S, 2, 2>(draws, [[0, 0], [1, 0]], first),
@@ -70,7 +71,8 @@ impl TileDraws {
         }
     }
 
-    /// Fill `R` rows at a time, with `G` times four blocks: which row each is for, and its place after the first.
+    /// Fills `R` rows at a time, with `G` times four blocks. `places` gives the row of each, and
+    /// its place after the first.
     #[inline(always)]
     fn fill_rows<S: Simd, const R: usize, const G: usize>(
         &mut self,
@@ -89,7 +91,7 @@ impl TileDraws {
                 store_blocks::<S, G>(keys.blocks(counters), words);
                 continue;
             }
-            // The last few, or rows of different seeds: one after the other.
+            // The last few, or rows of different seeds, are filled one after the other.
             for ([row, after], words) in places.into_iter().zip(words.chunks_mut(2)) {
                 let d = draws[row];
                 if d.key() != key {
@@ -101,7 +103,7 @@ impl TileDraws {
         }
     }
 
-    /// The numbers for `8·V` units of state `row`, from cell `cell` of the tile on.
+    /// Returns the numbers for `8·V` units of state `row`, from cell `cell` of the tile on.
     #[inline(always)]
     pub(super) fn get(&self, row: usize, cell: usize, n_cells: usize) -> &[[u32; CELL]] {
         &self.words[row * self.per_row + cell / 2..][..n_cells.div_ceil(2)]

@@ -1,4 +1,4 @@
-//! Inputs and means of one layer given the other.
+//! Compute inputs and means of one layer given the other.
 
 use super::sums::{Sink, run};
 use super::{Affine, Scratch, States};
@@ -8,7 +8,7 @@ use crate::isa::kernels;
 use crate::math::sigmoid;
 use crate::tiles::Tiles;
 
-/// Store the inputs or the means.
+/// Stores the inputs or the means.
 pub(super) struct Store<'a, const MEANS: bool>(pub(super) &'a mut Tiles);
 
 impl<S: Simd, const MEANS: bool> Sink<S> for Store<'_, MEANS> {
@@ -40,7 +40,7 @@ fn means_generic<S: Simd, const LARGE: bool>(
     run::<S, _, LARGE>(affine, scratch, &mut Store::<true>(out));
 }
 
-/// Means `σ(b + Wᵀx)` of each state; padding columns of `out` become 0.
+/// Computes the means `σ(b + Wᵀx)` of each state. Padding columns of `out` become 0.
 ///
 /// # Panics
 /// If `out` is not (states × units computed).
@@ -50,7 +50,8 @@ pub fn means(isa: Isa, affine: &Affine, states: States<'_>, scratch: &mut Scratc
 }
 
 kernels! {
-    /// Inputs `b + Wᵀx` of each state, summed in single precision. Padding columns of `out` become −∞.
+    /// Computes the inputs `b + Wᵀx` of each state, summed in single precision. Padding columns of
+    /// `out` become −∞.
     ///
     /// # Panics
     /// If `out` is not (states × units computed).

@@ -1,4 +1,4 @@
-//! Logarithms of the marginal weights of states, in double precision.
+//! Compute logarithms of the marginal weights of states, in double precision.
 
 use super::scratch::{List, Scratch};
 use super::{Affine, States};
@@ -47,7 +47,7 @@ fn log_weights_generic<S: Simd>(
     }
 }
 
-/// `b_inᵀx` of each listed state.
+/// Computes `b_inᵀx` of each listed state.
 #[inline(always)]
 pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
     let b = |i: u32| f64::from(bias_in[i as usize]);
@@ -61,8 +61,8 @@ pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) 
 }
 
 kernels! {
-    /// `b_inᵀx + Σ_j softplus(b_j + (Wᵀx)_j)` of each state, in double precision throughout: the logarithm of
-    /// its marginal weight.
+    /// Computes the logarithm of the marginal weight of each state,
+    /// `b_inᵀx + Σ_j softplus(b_j + (Wᵀx)_j)`, in double precision throughout.
     ///
     /// # Panics
     /// If the sizes do not fit.
@@ -99,7 +99,8 @@ mod tests {
             let bias_in: Vec<f32> = case.w.iter().cycle().skip(3).take(n_in).copied().collect();
             let packed = case.packed();
             let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
-            // The sum, and that of all its terms without signs: roundings are as large as what is summed, not as the sum.
+            // The sum, and the sum of the absolute values of its terms: rounding errors are in
+            // proportion to the terms, not to the sum.
             let naive: Vec<(f64, f64)> = case.x.chunks(n_in).map(|row| {
                 let mut magnitude = 0.0;
                 let mut dot = |w: &mut dyn Iterator<Item = f32>| -> f64 {

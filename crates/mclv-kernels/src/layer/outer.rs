@@ -1,4 +1,4 @@
-//! Outer products of states with rows of floats, and sums of states.
+//! Compute outer products of states with rows of floats, and sums of states.
 
 use super::Scratch;
 use super::states::{ColumnKind, Columns};
@@ -8,7 +8,7 @@ use crate::bits::words_for;
 use crate::isa::kernels;
 use crate::tiles::{Segment, Tiles};
 
-/// Add the sums, scaled, to what is there.
+/// Adds the sums, scaled, to the existing values.
 struct Accumulate<'a, 'b> {
     out: &'a mut Segment<'b>,
     scale: f32,
@@ -69,14 +69,14 @@ fn accumulate_generic<S: Simd>(
 }
 
 kernels! {
-    /// The sum of each unit over the states.
+    /// Returns the sum of each unit over the states.
     pub fn column_sums(columns: &Columns) -> Vec<f32> = column_sums_generic;
 
-    /// Add `scale · Σ_r x_r[i] · right[r]` to each row `i` of pieces of a matrix: the outer products of states
-    /// with rows of floats.
+    /// Adds `scale · Σ_r x_r[i] · right[r]` to each row `i` of pieces of a matrix: the outer
+    /// products of states with rows of floats.
     ///
-    /// Each element is summed over the states in order, so pieces may be dealt to threads at will. Pieces that have
-    /// their rows in common should go together.
+    /// Each element is summed over the states in order, so pieces may be given to threads in any
+    /// way. Pieces of the same rows should be passed together.
     ///
     /// ```
     /// use mclv_kernels::{Isa, layer::{Columns, Scratch, States, accumulate_outer}, tiles::Tiles};

@@ -1,4 +1,4 @@
-//! Logarithms of the marginal weights of states, quickly and in single precision.
+//! Compute logarithms of the marginal weights of states, quickly and in single precision.
 
 use super::log_weights::linear_terms;
 use super::sample::INPUT_LIMIT;
@@ -42,11 +42,12 @@ fn quick_log_weights_generic<S: Simd>(
     }
 }
 
-/// From this many states on, tables of products pay.
+/// The number of states from which tables of products save time.
 const MIN_STATES: usize = 32;
 
-/// `V` cells of `Σ ln(1 + e^x)`: as `ln Π (1 + Π e^w)` with the inner products over four units at a time from a table, if
-/// no exponential can overflow and there are enough bit states for it.
+/// Computes `V` cells of `Σ ln(1 + e^x)`. If no exponential can overflow and there are enough bit
+/// states, it is computed as `ln Π (1 + Π e^w)`, with the inner products over four units at a time
+/// from a table.
 #[inline(always)]
 fn product_piece<S: Simd, const V: usize>(
     bias: &[Cell],
@@ -63,7 +64,7 @@ fn product_piece<S: Simd, const V: usize>(
     };
     let n_in = tile.len() / width;
     let mut base = base::<S, V>(Some(bias), offset);
-    // No input, and no sum on the way to it, is beyond these.
+    // No input, and no partial sum, is beyond these.
     let (zero, limit) = (S::F32::splat(0.0), S::F32::splat(INPUT_LIMIT));
     let mut beyond = zero;
     for (c, base) in base.iter_mut().enumerate() {
@@ -121,10 +122,10 @@ fn product_piece<S: Simd, const V: usize>(
     V
 }
 
-/// A product for each state, kept as eight mantissas and the sums of their exponents.
+/// A product for each state, stored as eight mantissas and the sums of their exponents.
 struct Products {
     factors: Vec<Cell>,
-    /// Integers in the guise of floats, each with the bias of the exponents added `n_taken` times.
+    /// Integers stored as floats, each with the bias of the exponents added `n_taken` times.
     exponents: Vec<Cell>,
     n_taken: usize,
 }
@@ -142,7 +143,7 @@ impl Products {
     }
 }
 
-/// Add `Σ softplus` of the inputs to a number for each state, up to a logarithm.
+/// Adds `Σ softplus` of the inputs to a number for each state, up to a logarithm.
 struct SoftplusSum {
     sums: Vec<f64>,
     /// `Π (1 + e^−|x|)` so far: at most 2 to the number of units.
@@ -178,9 +179,10 @@ impl<S: Simd> Sink<S> for SoftplusSum {
 }
 
 kernels! {
-    /// [`log_weights`](super::log_weights()) with inputs summed and exponentials taken in single precision: the error is below
-    /// `10⁻⁶ · Σ_j (1 + |b_j| + Σ_i |W_ij x_i|)` up to a hundred units, the time a tenth. For ratios of weights,
-    /// not for likelihoods.
+    /// Computes [`log_weights`](super::log_weights()) in single precision, in a tenth of the time.
+    ///
+    /// The error is below `10⁻⁶ · Σ_j (1 + |b_j| + Σ_i |W_ij x_i|)` up to a hundred units. Use it
+    /// for ratios of weights, not for likelihoods.
     ///
     /// # Panics
     /// If the sizes do not fit.

@@ -1,4 +1,4 @@
-//! Bernoulli bits of one layer given the other.
+//! Draw Bernoulli bits of one layer given the other.
 
 use super::draws::TileDraws;
 use super::inputs::Store;
@@ -12,7 +12,7 @@ use crate::math::{exp_normal, rough_exp};
 use crate::rng::Draws;
 use crate::tiles::{CELL, TILE, Tiles};
 
-/// Draw bits of `8·V` units from unit `first_unit` on, as the low bits of the result.
+/// Draws bits of `8·V` units from unit `first_unit` on, as the low bits of the result.
 #[inline(always)]
 fn bernoulli<S: Simd, const V: usize>(
     x: [S::F32; V],
@@ -22,7 +22,8 @@ fn bernoulli<S: Simd, const V: usize>(
 ) -> u64 {
     let mut open = S::F32::splat(0.0);
     let mut off = x;
-    // Written out: a loop of this size is not unrolled, and would keep its registers in memory.
+    // The calls are written out: a loop of this size is not unrolled, and would keep its registers
+    // in memory.
     bernoulli_pair::<S, V>(&mut off, 0, words, &mut open);
     if V > 2 {
         bernoulli_pair::<S, V>(&mut off, 1, words, &mut open);
@@ -35,7 +36,7 @@ fn bernoulli<S: Simd, const V: usize>(
     if open.sign_mask() == 0 { bits } else { bits ^ flips::<S, V>(&x, words, first_unit, draws) }
 }
 
-/// Replace the inputs of two cells by numbers that are negative where the unit is off.
+/// Replaces the inputs of two cells by numbers that are negative if the unit is off.
 #[inline(always)]
 fn bernoulli_pair<S: Simd, const V: usize>(
     x: &mut [S::F32; V],
@@ -62,13 +63,13 @@ fn bernoulli_cell<S: Simd>(x: S::F32, k: S::F32, open: &mut S::F32) -> S::F32 {
     x.xor(unlikely)
 }
 
-/// Beyond this the unlikely value has probability 0 in any case; its exponential is still finite.
+/// Beyond this input the unlikely value always has probability 0. Its exponential is still finite.
 pub(super) const INPUT_LIMIT: f32 = 80.0;
 
-/// Blocks from this one on decide what 16 bits left open.
+/// The first of the blocks that decide units which 16 bits left open.
 const OPEN_BLOCK: u32 = 1 << 31;
 
-/// Which units, unlikely by the first 16 bits of their uniforms, are not so by 32 more.
+/// Returns the units that are unlikely by the first 16 bits of their uniforms, but not by 32 more.
 #[cold]
 #[inline(never)]
 fn flips<S: Simd, const V: usize>(
@@ -93,7 +94,7 @@ fn flips<S: Simd, const V: usize>(
     flips
 }
 
-/// Draw the bits and, if asked, store the means.
+/// Draws the bits and, if requested, stores the means.
 struct Sample<'a> {
     bits: &'a mut [u64],
     n_words: usize,
@@ -141,7 +142,7 @@ fn sample_generic<S: Simd, const LARGE: bool>(
         Sample { bits, n_words: words_for(affine.n_out()), draws, tile_draws, means: means.map(Store) };
     run::<S, _, LARGE>(affine, scratch, &mut sink);
     scratch.tile_draws = sink.tile_draws;
-    // Padding is off by its bias of −∞, unless NaN has got into it.
+    // Padding is off by its bias of −∞, unless it has become NaN.
     let n_last = affine.n_out() % 64;
     if n_last > 0 {
         let last = sink.bits.iter_mut().skip(sink.n_words - 1).step_by(sink.n_words);
@@ -149,10 +150,12 @@ fn sample_generic<S: Simd, const LARGE: bool>(
     }
 }
 
-/// Draw each unit from `σ(b + Wᵀx)`, the bits of state `r` from `draws[r]`; store the means too if asked.
+/// Draws each unit from `σ(b + Wᵀx)`, with the random numbers `draws[r]` for state `r`. Also stores
+/// the means if `means` is given.
 ///
 /// # Panics
-/// If there is not one [`Draws`] and one row of `bits` (and of `means`) for each state.
+/// If the numbers of [`Draws`], of rows of `bits` and of rows of `means` are not the number of
+/// states.
 pub fn sample(
     isa: Isa,
     affine: &Affine,
@@ -301,7 +304,8 @@ mod tests {
         assert!(bad > 5.0, "the control must be caught: {bad}");
     }
 
-    /// Inputs chosen so that the first 16 bits leave every unit open: decided as the definition says, by all builds.
+    /// Inputs are chosen such that the first 16 bits leave every unit open. All builds decide these
+    /// units as the definition says.
     #[test]
     fn what_16_bits_leave_open_is_decided_by_32_more() {
         let draws = Stream::new(8, 3).at(2);
@@ -321,8 +325,8 @@ mod tests {
         }
     }
 
-    /// A probability of 1.7e-5, below what 16 bits resolve: 6.4 million draws give 107 ± 10 ones. False alarm of |z| < 5:
-    /// 6e-7. The control, twice the probability, is caught.
+    /// A probability of 1.7e-5, below what 16 bits resolve: 6.4 million draws give 107 ± 10 ones.
+    /// False alarm of |z| < 5: 6e-7. The control, twice the probability, is caught.
     #[test]
     fn small_probabilities_come_out_right() {
         let count = |x: f32| -> f64 {
@@ -342,8 +346,8 @@ mod tests {
         assert!(z(count(-11.0 + 2f32.ln())).abs() > 5.0);
     }
 
-    /// Pairs of units with input 0 agree half of the time: |z| over all pairs of 64 stays below 6 (4e-6), while
-    /// a draw that reuses one uniform for two units does not.
+    /// Pairs of units with input 0 agree half of the time: |z| over all pairs of 64 stays below 6
+    /// (4e-6), while a draw that reuses one uniform for two units does not.
     #[test]
     fn bits_of_different_units_are_independent_and_a_reused_uniform_is_caught() {
         let n = 20_000;
@@ -415,7 +419,8 @@ mod tests {
         }
     }
 
-    /// Pinned: changing a stream's values is a breaking change for everyone who wrote down a seed.
+    /// These values are pinned: a change of a stream's values is a breaking change for all recorded
+    /// seeds.
     #[test]
     fn values_are_stable() {
         let case = Case::new(20, 70, 1, 99, false);

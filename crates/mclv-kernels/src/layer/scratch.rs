@@ -1,4 +1,4 @@
-//! The memory that the kernels of a layer reuse, and the lists of non-zero units in it.
+//! Hold the memory that the kernels of a layer reuse, and the lists of non-zero units in it.
 
 use super::States;
 use super::draws::TileDraws;
@@ -9,13 +9,13 @@ use crate::tiles::Cell;
 /// Reusable memory: the non-zero units of each state, and random numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// Where each state's list ends; for bits, where the list of each of its words does.
+    /// The end of each state's list; for bits, the end of the list of each word.
     pub(super) ends: Vec<usize>,
     pub(super) n_words: usize,
-    /// Sums that wait for more of their terms.
+    /// Sums that are not complete yet.
     pub(super) partial: Vec<Cell>,
     pub(super) index: Vec<u32>,
-    /// Beside `index` for real states; not used for bits.
+    /// The values that belong to `index` for real states. Not used for bits.
     pub(super) value: Vec<f32>,
     pub(super) kind: ListKind,
     pub(super) tile_draws: TileDraws,
@@ -34,7 +34,8 @@ pub(super) enum ListKind {
     Dense,
 }
 
-/// The [`Scratch`] of a thread, given back at the end. Whoever asks before that gets a new one.
+/// The [`Scratch`] of a thread, returned to the thread on drop. A second request before that gets a
+/// new one.
 #[derive(Debug)]
 pub struct ThreadScratch(Scratch);
 
@@ -58,7 +59,7 @@ impl Drop for ThreadScratch {
     }
 }
 
-/// One state, as the kernels add it up.
+/// One state, in the form in which kernels add it up.
 #[derive(Clone, Copy)]
 pub(super) enum List<'a> {
     Ones(&'a [u32]),
@@ -71,12 +72,12 @@ thread_local! {
 }
 
 impl Scratch {
-    /// This thread's own: what one call has made room for serves the next.
+    /// Borrows the memory of this thread, so that one call reuses what another has allocated.
     pub fn of_thread() -> ThreadScratch {
         ThreadScratch(SPARE.take())
     }
 
-    /// List states of `n_units` units that `n_out` sums are to be made of.
+    /// Lists states of `n_units` units, for `n_out` sums.
     #[inline(always)]
     pub(super) fn list<S: Simd>(&mut self, states: States<'_>, n_units: usize, n_out: usize) {
         self.ends.clear();
@@ -107,7 +108,8 @@ impl Scratch {
     #[inline(always)]
     fn list_reals(&mut self, values: &[f32], n_units: usize, n_out: usize) {
         let n_zeros: usize = values.iter().map(|&x| usize::from(x == 0.0)).sum();
-        // To list an element takes about as long as to add it to 64 sums. Zeros change no sum, so the choice is free.
+        // Listing an element takes about as long as adding it to 64 sums. Zeros change no sum, so
+        // the choice is free.
         if n_zeros * n_out < 64 * values.len() {
             self.kind = ListKind::Dense;
             self.value.clear();
@@ -128,7 +130,8 @@ impl Scratch {
         for row in values.chunks_exact(n_units) {
             for (word, part) in row.chunks(64).enumerate() {
                 for (i, &x) in (64 * word as u32..).zip(part) {
-                    // Written always, kept if not zero: no branch to mispredict.
+                    // The value is always written, but kept only if it is not zero: there is no
+                    // branch to mispredict.
                     self.index[n] = i;
                     self.value[n] = x;
                     n += usize::from(x != 0.0);
@@ -138,7 +141,8 @@ impl Scratch {
         }
     }
 
-    /// Take over lists that are made already: where each state's list ends, its units and their values.
+    /// Takes over lists that exist already: the end of each state's list, the units and their
+    /// values.
     #[inline(always)]
     pub(super) fn list_sparse(
         &mut self,
@@ -170,7 +174,7 @@ impl Scratch {
         }
     }
 
-    /// The lists, a row each.
+    /// Returns the lists, one per row.
     #[inline(always)]
     pub(super) fn rows(&self) -> impl Iterator<Item = List<'_>> {
         let mut from = 0;

@@ -1,15 +1,15 @@
-//! States of one layer: by row, as callers have them, or by unit, as outer products read them.
+//! Hold states of one layer: by row, as callers have them, or by unit, as outer products read them.
 
 use super::Scratch;
 use crate::arch::Simd;
 use crate::bits::words_for;
 
-/// Whole states of one layer, row after row.
+/// The states of one layer, row after row.
 #[derive(Clone, Copy, Debug)]
 pub enum States<'a> {
-    /// Packed bits: `words_for(n)` words a row.
+    /// Packed bits, `words_for(n)` words per row.
     Bits(&'a [u64]),
-    /// Real values: `n` a row.
+    /// Real values, `n` per row.
     Reals(&'a [f32]),
     /// Real values of which most are zero.
     Sparse(SparseStates<'a>),
@@ -49,7 +49,7 @@ impl SparseStates<'_> {
     }
 }
 
-/// States by unit instead of by row: for each unit, in which states it is not zero.
+/// States by unit instead of by row: for each unit, the states in which it is not zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Columns {
     pub(super) n_rows: usize,
@@ -59,16 +59,16 @@ pub struct Columns {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum ColumnKind {
-    /// Packed, `words_for(n_rows)` words a unit.
+    /// Packed, `words_for(n_rows)` words per unit.
     Bits(Vec<u64>),
-    /// `n_rows` values a unit.
+    /// `n_rows` values per unit.
     Reals(Vec<f32>),
     /// The states in which each unit is not zero, and its values there.
     Sparse { ends: Vec<usize>, rows: Vec<u32>, values: Vec<f32> },
 }
 
 impl Columns {
-    /// Turn states of `n_units` units on their side.
+    /// Transposes states of `n_units` units.
     ///
     /// # Panics
     /// If `states` is not a whole number of rows.
@@ -82,17 +82,17 @@ impl Columns {
         Self { n_rows, n_units, kind }
     }
 
-    /// Number of units.
+    /// The number of units.
     pub fn n_units(&self) -> usize {
         self.n_units
     }
 
-    /// Number of states.
+    /// The number of states.
     pub fn n_rows(&self) -> usize {
         self.n_rows
     }
 
-    /// The values, unit after unit, to be sent elsewhere.
+    /// Returns the values, unit after unit, for sending elsewhere.
     pub fn values(&self) -> States<'_> {
         match &self.kind {
             ColumnKind::Bits(words) => States::Bits(words),
@@ -103,10 +103,10 @@ impl Columns {
         }
     }
 
-    /// What [`values`](Self::values) gave.
+    /// Creates columns from the values that [`values`](Self::values) returned.
     ///
     /// # Panics
-    /// If there are not as many.
+    /// If the number of values does not fit.
     pub fn from_values(n_rows: usize, n_units: usize, values: States<'_>) -> Self {
         let (expected, got, kind) = match values {
             States::Bits(words) => (n_units * words_for(n_rows), words.len(), ColumnKind::Bits(words.into())),
@@ -123,7 +123,7 @@ impl Columns {
         Self { n_rows, n_units, kind }
     }
 
-    /// List the states of each unit of a range.
+    /// Lists the states of each unit of a range.
     #[inline(always)]
     pub(super) fn list<S: Simd>(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {
         assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
@@ -177,6 +177,7 @@ fn transpose_sparse(states: SparseStates<'_>, n_units: usize) -> ColumnKind {
 }
 
 /// Row-major to column-major, in blocks that stay in cache.
+/// Transposes row-major values to column-major ones, in blocks that stay in cache.
 fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
     const BLOCK: usize = 16;
     let mut out = vec![0.0; values.len()];
@@ -193,7 +194,7 @@ fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> 
     out
 }
 
-/// `n_rows` packed rows of `n_bits` bits to `n_bits` packed rows of `n_rows` bits.
+/// Transposes `n_rows` packed rows of `n_bits` bits to `n_bits` packed rows of `n_rows` bits.
 fn transpose_bits(words: &[u64], n_rows: usize, n_bits: usize) -> Vec<u64> {
     let (per_row, per_column) = (words_for(n_bits), words_for(n_rows));
     let mut columns = vec![0; n_bits * per_column];
@@ -213,7 +214,7 @@ fn transpose_bits(words: &[u64], n_rows: usize, n_bits: usize) -> Vec<u64> {
     columns
 }
 
-/// Transpose 64 × 64 bits in place by swapping ever smaller off-diagonal blocks.
+/// Transposes 64 × 64 bits in place by swapping ever smaller off-diagonal blocks.
 fn transpose_64(block: &mut [u64; 64]) {
     swap_blocks::<32>(block, 0x0000_0000_ffff_ffff);
     swap_blocks::<16>(block, 0x0000_ffff_0000_ffff);
@@ -223,7 +224,8 @@ fn transpose_64(block: &mut [u64; 64]) {
     swap_blocks::<1>(block, 0x5555_5555_5555_5555);
 }
 
-/// Swap the off-diagonal quarters of all blocks of `2·HALF` on the diagonal. Plain loops over halves: they become vectors.
+/// Swaps the off-diagonal quarters of all blocks of `2·HALF` on the diagonal. The plain loops over
+/// halves are vectorised.
 #[inline(always)]
 fn swap_blocks<const HALF: usize>(block: &mut [u64; 64], mask: u64) {
     for pair in block.chunks_exact_mut(2 * HALF) {

@@ -1,21 +1,21 @@
-//! Add up the rows of a matrix that states list, tile by tile, and hand the sums to a [`Sink`].
+//! Add up the rows of a matrix that states list, tile by tile, and pass the sums to a [`Sink`].
 
 use super::Affine;
 use super::scratch::{List, ListKind, Scratch};
 use crate::arch::{Lanes, Simd};
 use crate::tiles::{CELL, Cell, TILE};
 
-/// What becomes of the inputs of a layer.
+/// A receiver of the inputs of a layer.
 pub(super) trait Sink<S: Simd> {
-    /// A tile of `width` cells is about to begin.
+    /// Called before a tile of `width` cells begins.
     #[inline(always)]
     fn begin(&mut self, _tile: usize, _width: usize) {}
 
-    /// Take the inputs of `8·V` units of state `row`, from cell `cell` of tile `tile` on.
+    /// Takes the inputs of `8·V` units of state `row`, from cell `cell` of tile `tile` on.
     fn put<const V: usize>(&mut self, x: [S::F32; V], row: usize, tile: usize, cell: usize);
 }
 
-/// Feed `sink` with `bias + Σ weights` of every listed state, tile by tile.
+/// Feeds `sink` with `bias + Σ weights` of every listed state, tile by tile.
 #[inline(always)]
 pub(super) fn run<S: Simd, K: Sink<S>, const LARGE: bool>(
     affine: &Affine,
@@ -27,7 +27,7 @@ pub(super) fn run<S: Simd, K: Sink<S>, const LARGE: bool>(
     }
 }
 
-/// One tile, covered by pieces of 8, 4, 2 and 1 cells.
+/// Processes one tile in pieces of 8, 4, 2 and 1 cells.
 #[inline(always)]
 pub(super) fn run_tile<S: Simd, K: Sink<S>, const LARGE: bool>(
     bias: Option<&[Cell]>,
@@ -51,7 +51,8 @@ pub(super) fn run_tile<S: Simd, K: Sink<S>, const LARGE: bool>(
     }
 }
 
-/// One tile of dense states: four rows at a time, so that each weight that is read serves four sums.
+/// Processes one tile of dense states, four rows at a time, so that each weight that is read serves
+/// four sums.
 #[inline(always)]
 fn dense_tile<S: Simd, K: Sink<S>>(
     bias: Option<&[Cell]>,
@@ -112,7 +113,7 @@ fn dense_rows<S: Simd, K: Sink<S>, const V: usize, const R: usize>(
     }
 }
 
-/// What sums begin with.
+/// Returns the initial values of sums.
 #[inline(always)]
 pub(super) fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize) -> [S::F32; V] {
     let mut base = [S::F32::splat(0.0); V];
@@ -124,10 +125,10 @@ pub(super) fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize
     base
 }
 
-/// Bytes of weights that stay in the first-level cache beside all else.
+/// The bytes of weights that stay in the first-level cache beside everything else.
 const NEAR: usize = 16 << 10;
 
-/// Bytes of a tile from which on it is worth while to go part by part.
+/// The size of a tile, in bytes, from which processing it part by part is worthwhile.
 pub(super) const FAR: usize = 64 << 10;
 
 #[inline(always)]
@@ -149,7 +150,8 @@ pub(super) fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(
     V
 }
 
-/// A tile too large for the first-level cache, part by part, some states at a time: the same sums in the same order.
+/// Processes a tile that is too large for the first-level cache, part by part, some states at a
+/// time. The sums and their order are the same.
 #[inline(always)]
 fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
     base: [S::F32; V],
@@ -190,7 +192,8 @@ fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
     }
 }
 
-/// Add up to `acc` the parts of the listed rows that begin at cell `offset` of a tile `width` cells wide.
+/// Adds to `acc` the parts of the listed rows that begin at cell `offset` of a tile `width` cells
+/// wide.
 #[inline(always)]
 fn gather<S: Simd, const V: usize>(
     acc: [S::F32; V],
@@ -200,7 +203,7 @@ fn gather<S: Simd, const V: usize>(
     list: List<'_>,
 ) -> [S::F32; V] {
     if width == V {
-        // The rule: rows are then whole chunks, with one bounds check each.
+        // This is the usual case: rows are whole chunks, with one bounds check each.
         let (rows, _) = tile.as_chunks::<V>();
         gather_rows::<S, V>(acc, |i| &rows[i], list)
     } else {

@@ -1,16 +1,16 @@
-//! Axes: which values they show, where their ticks are, what stands beside them.
+//! Axes: their range, their ticks and their labels.
 
-/// How an axis grows.
+/// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
-    /// Evenly.
+    /// Linear.
     Linear,
-    /// By factors; only positive values can be shown.
+    /// Logarithmic, for positive values only.
     Log,
 }
 
 impl Scale {
-    /// Whether the scale has a place for a value.
+    /// Returns true if the scale can show a value.
     pub(super) fn shows(self, value: f64) -> bool {
         value.is_finite() && (self == Scale::Linear || value > 0.0)
     }
@@ -33,7 +33,7 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// An even axis.
+    /// A linear axis.
     pub fn linear(label: impl Into<String>) -> Self {
         Self { label: label.into(), scale: Scale::Linear, range: None, names: Vec::new() }
     }
@@ -43,14 +43,14 @@ impl Axis {
         Self { scale: Scale::Log, ..Self::linear(label) }
     }
 
-    /// An axis of things: the one at 0, 1, 2 … has the name given.
+    /// An axis of names: these are the labels at 0, 1, 2, ….
     pub fn named<S: Into<String>>(label: impl Into<String>, names: impl IntoIterator<Item = S>) -> Self {
         let names: Vec<String> = names.into_iter().map(Into::into).collect();
         let range = Some((-0.5, names.len().max(1) as f64 - 0.5));
         Self { names, range, ..Self::linear(label) }
     }
 
-    /// Show these values and no others; without it, all there are.
+    /// Limits the axis to this range. Without it, the axis shows all values.
     #[must_use]
     pub fn from_to(mut self, low: f64, high: f64) -> Self {
         self.range = Some((low, high));
@@ -58,24 +58,24 @@ impl Axis {
     }
 }
 
-/// A mark on an axis; those without text are small.
+/// A tick of an axis. Ticks without text are small.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Tick {
     pub(super) at: f64,
     pub(super) text: String,
 }
 
-/// An axis that knows what it shows.
+/// An axis with its range.
 pub(super) struct Span {
     scale: Scale,
-    /// On the scale's own terms: exponents if it is logarithmic.
+    /// The range: exponents if the scale is logarithmic.
     low: f64,
     high: f64,
     pub(super) ticks: Vec<Tick>,
 }
 
 impl Span {
-    /// Fit an axis to values; `from_zero` makes room for bars; about `n_ticks` ticks.
+    /// Fits an axis to values, with about `n_ticks` ticks. `from_zero` includes zero, for bars.
     pub(super) fn new(
         axis: &Axis,
         values: impl Iterator<Item = f64>,
@@ -101,7 +101,7 @@ impl Span {
                     let half = if scale == Scale::Log { 0.5 } else { (0.05 * high.abs()).max(0.5) };
                     (low, high) = (low - half, high + half);
                 }
-                // A little air, but not beyond the zero that bars stand on.
+                // Add a margin, but not below the zero line of bars.
                 let air = 0.04 * (high - low);
                 let keep = |end: f64| from_zero && end == 0.0;
                 (low, high) =
@@ -120,12 +120,12 @@ impl Span {
         Self { scale, low, high, ticks }
     }
 
-    /// Where a value lies: 0 at the lower end, 1 at the upper.
+    /// The position of a value: 0 at the lower end, 1 at the upper end.
     pub(super) fn place(&self, value: f64) -> f64 {
         (self.scale.forward(value) - self.low) / (self.high - self.low)
     }
 
-    /// The same for a limit, which may lie where a logarithmic axis never gets: at its edge then.
+    /// The position of a limit. A limit that a logarithmic axis cannot show is placed at the edge.
     pub(super) fn place_of_limit(&self, value: f64) -> f64 {
         if self.scale == Scale::Log && value <= 0.0 { -0.01 } else { self.place(value).clamp(-0.01, 1.01) }
     }
@@ -147,7 +147,7 @@ fn even(low: f64, high: f64, n_ticks: usize) -> Vec<Tick> {
     (first..=last).map(|k| k as f64 * step).map(|at| Tick { at, text: text(at) }).collect()
 }
 
-/// Ticks at powers of ten, with text at about `n_ticks` of them, and small ones between.
+/// Ticks at powers of ten, with text at about `n_ticks` of them, and small ticks between.
 fn decades(low: f64, high: f64, n_ticks: usize) -> Vec<Tick> {
     let (first, last) = (low.floor() as i32, high.ceil() as i32);
     let every = ((f64::from(last - first) / n_ticks.max(1) as f64).ceil() as i32).max(1);

@@ -1,18 +1,19 @@
-//! Colours that people who see colours differently can tell apart.
+//! Colours that are safe for colour-blind readers.
 
-/// Where a figure will be seen.
+/// Where a figure is shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Theme {
-    /// In a file of its own: dark on white.
+    /// In its own file: dark on white.
     Paper,
-    /// Within a page that defines [`page_variables`]: follows its light or dark colours.
+    /// In a page that defines [`page_variables`], with the light or dark colours of the page.
     Page,
 }
 
-/// Number of colours of series; after that they begin again.
+/// Number of colours of series. Further series repeat them.
 pub const N_COLOURS: usize = 7;
 
-/// Okabe and Ito's, without the yellow that white paper swallows: (on white, on black).
+/// The colours of Okabe and Ito, without the yellow that is hard to see on white: (on white, on
+/// black).
 const SERIES: [(&str, &str); N_COLOURS] = [
     ("#0072b2", "#4fb0ea"),
     ("#d55e00", "#ff8a3d"),
@@ -28,7 +29,7 @@ const FAINT: (&str, &str) = ("#5c6570", "#9aa3ad");
 const GRID: (&str, &str) = ("#e3e6ea", "#31373e");
 const GROUND: (&str, &str) = ("#ffffff", "#15181c");
 
-/// What a colour is for.
+/// The use of a colour.
 #[derive(Clone, Copy)]
 pub(super) enum Role {
     Series(usize),
@@ -52,7 +53,7 @@ impl Theme {
     }
 }
 
-/// The declarations that a page needs for its figures: `--ink: …; --series-0: …`, for light or dark.
+/// The CSS variables that a page needs for its figures (`--ink: …; --series-0: …`), light or dark.
 pub fn page_variables(dark: bool) -> String {
     let pick = |(light, black): (&'static str, &'static str)| if dark { black } else { light };
     let mut css = String::new();

@@ -1,4 +1,4 @@
-//! Draw a figure as SVG.
+//! Draws a figure as SVG.
 
 use super::axis::Span;
 use super::colour::{Role, Theme};
@@ -6,14 +6,14 @@ use super::letters::outline;
 use super::{Figure, Mark, Point, Series};
 use std::fmt::Write;
 
-/// Size of letters, and about how wide one is.
+/// Size of letters, and their approximate width.
 pub(super) const LETTER: f64 = 12.0;
 pub(super) const TITLE: f64 = 14.0;
 const WIDE: f64 = 0.6;
-/// Lines of fewer points than this show them.
+/// Lines with fewer points than this show their points.
 const FEW: usize = 40;
 
-/// The plot's frame within the figure.
+/// The frame of the plot in the figure.
 struct Frame {
     left: f64,
     top: f64,
@@ -21,16 +21,16 @@ struct Frame {
     height: f64,
 }
 
-/// Who will read the SVG.
+/// The reader of the SVG.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reader {
     /// Any program.
     Person,
-    /// What makes pixels of it, which knows neither letters nor pictures: both are drawn for it.
+    /// Our own rasteriser. It supports neither letters nor images, so both are drawn as shapes.
     Raster,
 }
 
-/// SVG text under way. Writing to a string cannot fail.
+/// An SVG text that is being written. Writing to a string cannot fail.
 pub(super) struct Svg {
     pub(super) text: String,
     pub(super) reader: Reader,
@@ -58,7 +58,7 @@ impl Svg {
         let _ = self.text.write_fmt(element);
     }
 
-    /// Words at a place; `anchor` is `start`, `middle` or `end`.
+    /// Writes text at a position; `anchor` is `start`, `middle` or `end`.
     pub(super) fn words(&mut self, (x, y): (f64, f64), anchor: &str, style: Style<'_>, words: &str) {
         let Style { colour, size, more } = style;
         let heavy = size > LETTER;
@@ -84,7 +84,7 @@ impl Svg {
     }
 }
 
-/// How words look: those larger than [`LETTER`] are heavy, too.
+/// The style of text. Text larger than [`LETTER`] is bold.
 #[derive(Clone, Copy)]
 pub(super) struct Style<'a> {
     pub(super) colour: &'a str,
@@ -99,7 +99,7 @@ impl<'a> Style<'a> {
     }
 }
 
-/// At most two digits after the point: hundredths of a pixel.
+/// Formats a number with at most two digits after the point.
 pub(super) fn number(x: f64) -> String {
     let text = format!("{x:.2}");
     let short = text.trim_end_matches('0').trim_end_matches('.');
@@ -151,7 +151,8 @@ pub(super) fn figure(figure: &Figure, theme: Theme, reader: Reader) -> String {
         svg.words((at.0 + 26.0, at.1 + LETTER * 0.8), "start", Style::plain(&ink), &series.name);
     }
 
-    // Curves are cut at the frame by a nested picture: it needs no name that another figure of the page could have too.
+    // A nested SVG cuts curves at the frame. Unlike a clip path, it needs no id that must be unique
+    // on a page.
     svg.add(format_args!(
         r#"<svg x="{}" y="{}" width="{}" height="{}">"#,
         number(frame.left),
@@ -182,7 +183,7 @@ struct Entry {
     top: f64,
 }
 
-/// Where the names of series go: in lines under the title. And how high that is.
+/// The positions of the names of series, in lines under the title, and the height of these lines.
 fn legend(figure: &Figure, width: f64) -> (Vec<Entry>, f64) {
     let (mut left, mut top, mut entries) = (0.0, 0.0, Vec::new());
     for (k, series) in figure.series.iter().enumerate().filter(|(_, s)| !s.name.is_empty()) {
@@ -235,7 +236,7 @@ fn axes(svg: &mut Svg, figure: &Figure, theme: Theme, frame: &Frame, (x, y): (&S
         }
     }
     let named = !figure.x.names.is_empty();
-    // Names that would run into each other are left out, evenly.
+    // If names would overlap, some are left out at even distances.
     let widest = x.ticks.iter().map(|t| width_of(&t.text)).fold(0.0, f64::max) + 8.0;
     let n_named = x.ticks.iter().filter(|t| !t.text.is_empty()).count();
     let every = ((widest * n_named as f64 / width).ceil() as usize).max(1);
@@ -294,7 +295,7 @@ fn named_rules(svg: &mut Svg, figure: &Figure, theme: Theme, frame: &Frame, (x, 
     }
 }
 
-/// Bands and bars lie under lines and dots.
+/// Draws bands and bars below lines and dots.
 #[derive(Clone, Copy, PartialEq)]
 enum Pass {
     Under,
@@ -330,7 +331,7 @@ impl Places<'_> {
                 svg.add(format_args!(
                     r#"<path d="{path}" stroke="{colour}" stroke-width="2" stroke-linejoin="round" fill="none"{dash}/>"#
                 ));
-                // Few points are worth a dot each; and a lone one would not be seen otherwise.
+                // Short lines get a dot per point. A single point would be invisible without it.
                 if series.mark == Mark::Line && !series.dashed && series.points.len() < FEW {
                     self.dots(svg, series.points.iter().filter(|p| shown(p)), 2.5, &colour);
                 }
@@ -390,7 +391,8 @@ impl Places<'_> {
         }
         for (k, &(x, low, _)) in places.iter().enumerate().rev() {
             let _ = match mark {
-                // Backwards a step is taken down first: the value belongs to what lies on its right.
+                // Backwards, the vertical part of a step comes first, because a value holds to its
+                // right.
                 Mark::Step if k + 1 < places.len() => write!(path, "V{}H{}", number(low), number(x)),
                 _ => write!(path, "L{} {}", number(x), number(low)),
             };

@@ -4,10 +4,11 @@ use super::{Axis, Figure, Mark, Scale, Series};
 use serde_json::{Value, json};
 
 impl Figure {
-    /// What the script of a page draws: axes, and the columns of each series. Values that an axis cannot show are null.
+    /// The data for the script of a page: axes, and the columns of each series. Values that an axis
+    /// cannot show are null.
     pub(crate) fn json(&self) -> Value {
         let axis = |axis: &Axis| json!({ "label": axis.label, "log": axis.scale == Scale::Log });
-        // Limits that reach zero end where a logarithmic axis does.
+        // Limits at zero end at the edge of a logarithmic axis.
         let floor = self
             .series
             .iter()
@@ -18,7 +19,7 @@ impl Figure {
             .fold(f64::INFINITY, f64::min);
         let series: Vec<Value> =
             self.series.iter().enumerate().map(|(k, s)| self.series_json(s, k, floor)).collect();
-        // Bars, error bars and named places are read off the static figure.
+        // Bars, error bars and axes of names are shown only as a static figure.
         let still = !self.x.names.is_empty()
             || self.series.iter().any(|s| !matches!(s.mark, Mark::Line | Mark::Step));
         json!({ "title": self.title, "x": axis(&self.x), "y": axis(&self.y), "series": series, "still": still })
@@ -43,7 +44,7 @@ impl Figure {
     }
 }
 
-/// As many digits as can be seen.
+/// Rounds to the number of digits that a chart can show.
 fn short(x: f64) -> f64 {
     if x == x.trunc() && x.abs() < 1e15 { x } else { format!("{x:.6e}").parse().unwrap_or(x) }
 }

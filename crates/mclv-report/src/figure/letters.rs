@@ -1,4 +1,4 @@
-//! Words as outlines of the built-in font, for readers that have none.
+//! Text as outlines of the built-in font, for readers without fonts.
 
 use super::draw::number;
 use std::fmt::Write;
@@ -10,10 +10,10 @@ static FONT: LazyLock<Face<'static>> = LazyLock::new(|| {
     Face::parse(bytes, 0).expect("the built-in font is intact")
 });
 
-/// The path of words that stand at a place.
+/// The path of a text at a position.
 pub(super) fn outline(words: &str, (x, y): (f64, f64), anchor: &str, size: f64) -> String {
     let scale = size / f64::from(FONT.units_per_em());
-    // What the font lacks is shown as its box.
+    // A letter that the font lacks is shown as a box.
     let glyphs: Vec<_> =
         words.chars().map(|c| FONT.glyph_index(c).unwrap_or(ttf_parser::GlyphId(0))).collect();
     let advance =

@@ -1,4 +1,5 @@
-//! Static figures as SVG and PNG: lines with bands, steps, points with error bars, bars, grids of pictures.
+//! Static figures as SVG and PNG: lines with bands, steps, points with error bars, bars, and grids
+//! of pictures.
 //!
 //! ```
 //! use mclv_report::figure::{Axis, Drawing, Figure, Point, Series, Theme};
@@ -25,12 +26,12 @@ pub use pictures::{PictureGrid, Shades};
 pub use raster::{Drawing, save};
 pub use stack::Stack;
 
-/// A value, and what it may be as well.
+/// A value with limits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
-    /// Where.
+    /// The position on the horizontal axis.
     pub x: f64,
-    /// The value. One that is not finite leaves a gap.
+    /// The value. A value that is not finite leaves a gap.
     pub y: f64,
     /// Lower and upper limit.
     pub limits: Option<(f64, f64)>,
@@ -53,16 +54,17 @@ impl Point {
     }
 }
 
-/// How the points of a series are drawn. Limits are a band around lines and steps, error bars on points and bars.
+/// How the points of a series are drawn. Limits become bands around lines and steps, and error bars
+/// on points and bars.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mark {
     /// Straight lines from point to point.
     Line,
-    /// A value holds until the next `x`: tail functions, schedules.
+    /// Steps: a value holds until the next `x`, as in tail functions and schedules.
     Step,
-    /// A dot each.
+    /// One dot per point.
     Points,
-    /// Bars from zero; several series stand beside each other.
+    /// Bars from zero. Bars of several series are side by side.
     Bars,
 }
 
@@ -89,7 +91,7 @@ impl Series {
         }
     }
 
-    /// A line; with limits, and a band around it. A series without a name is not in the legend.
+    /// A line, with a band if there are limits. A series without a name is not in the legend.
     pub fn line(name: impl Into<String>, points: impl IntoIterator<Item = Point>) -> Self {
         Self::new(name, Mark::Line, points)
     }
@@ -109,21 +111,21 @@ impl Series {
         Self::new(name, Mark::Bars, points)
     }
 
-    /// The same with a dashed line.
+    /// Makes the line dashed.
     #[must_use]
     pub fn dashed(mut self) -> Self {
         self.dashed = true;
         self
     }
 
-    /// The same in colour number `k` (of [`N_COLOURS`]) instead of the next one.
+    /// Uses colour number `k` (of [`N_COLOURS`]) instead of the next one.
     #[must_use]
     pub fn colour(mut self, k: usize) -> Self {
         self.colour = Some(k);
         self
     }
 
-    /// The same as belonging to a run, which readers of a page can hide.
+    /// Assigns the series to a run, which readers of a page can hide.
     #[must_use]
     pub fn of_run(mut self, run: impl Into<String>) -> Self {
         self.run = run.into();
@@ -177,35 +179,35 @@ impl Figure {
         self
     }
 
-    /// Width and height in pixels; 640 × 400 unless said.
+    /// Width and height in pixels; the default is 640 × 400.
     #[must_use]
     pub fn size(mut self, width: f64, height: f64) -> Self {
         self.size = (width, height);
         self
     }
 
-    /// One more series.
+    /// Adds a series.
     #[must_use]
     pub fn with(mut self, series: Series) -> Self {
         self.series.push(series);
         self
     }
 
-    /// A horizontal line at a value worth knowing, with its name.
+    /// Adds a horizontal line with a name at a value.
     #[must_use]
     pub fn level(mut self, name: impl Into<String>, y: f64) -> Self {
         self.rules.push(Rule { at: y, vertical: false, name: name.into() });
         self
     }
 
-    /// A vertical line at a place worth knowing, with its name.
+    /// Adds a vertical line with a name at a position.
     #[must_use]
     pub fn place(mut self, name: impl Into<String>, x: f64) -> Self {
         self.rules.push(Rule { at: x, vertical: true, name: name.into() });
         self
     }
 
-    /// Another title and other names of the axes, where given.
+    /// Replaces the title and the labels of the axes, where given.
     #[must_use]
     pub fn renamed(mut self, title: Option<&str>, x: Option<&str>, y: Option<&str>) -> Self {
         let set = |place: &mut String, name: Option<&str>| {
@@ -219,7 +221,7 @@ impl Figure {
         self
     }
 
-    /// Whether there is anything to see: a point that both axes can show.
+    /// Returns true if no point can be shown on both axes.
     pub fn is_empty(&self) -> bool {
         let shown = |p: &Point| self.x.scale.shows(p.x) && self.y.scale.shows(p.y);
         !self.series.iter().any(|s| s.points.iter().any(shown))

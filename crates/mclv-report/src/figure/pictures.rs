@@ -4,12 +4,13 @@ use super::colour::{Role, Theme};
 use super::draw::{Reader, Style, Svg, TITLE, number};
 use super::raster::data_url;
 
-/// What a value looks like.
+/// How a value is coloured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shades {
-    /// 0 black to 1 white.
+    /// From 0 (black) to 1 (white).
     Grey,
-    /// Negative blue, zero white, positive orange, the largest absolute value of the grid in full colour: weights.
+    /// For weights: negative is blue, zero white, positive orange. The largest absolute value of
+    /// the grid has full colour.
     Signed,
 }
 
@@ -25,11 +26,12 @@ pub struct PictureGrid {
     row_names: Vec<String>,
 }
 
-/// Pixels of the longer side of a picture, about.
+/// Approximate pixels of the longer side of a picture.
 const SIDE: usize = 56;
 
 impl PictureGrid {
-    /// Pictures of `(height, width)` values, `n_columns` abreast. Those of another size are left out.
+    /// Pictures of `(height, width)` values, `n_columns` per line. Pictures of another size are
+    /// left out.
     pub fn new(
         title: impl Into<String>,
         pictures: Vec<Vec<f32>>,
@@ -48,28 +50,28 @@ impl PictureGrid {
         }
     }
 
-    /// Another way to colour values.
+    /// Changes how values are coloured.
     #[must_use]
     pub fn shades(mut self, shades: Shades) -> Self {
         self.shades = shades;
         self
     }
 
-    /// A caption below each picture.
+    /// Adds a caption below each picture.
     #[must_use]
     pub fn captions<S: Into<String>>(mut self, captions: impl IntoIterator<Item = S>) -> Self {
         self.captions = captions.into_iter().map(Into::into).collect();
         self
     }
 
-    /// A name to the left of each row of pictures.
+    /// Adds a name to the left of each row of pictures.
     #[must_use]
     pub fn row_names<S: Into<String>>(mut self, names: impl IntoIterator<Item = S>) -> Self {
         self.row_names = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Another title, if given.
+    /// Replaces the title, if given.
     #[must_use]
     pub fn renamed(mut self, title: Option<&str>) -> Self {
         if let Some(title) = title {
@@ -78,12 +80,12 @@ impl PictureGrid {
         self
     }
 
-    /// Whether there is no picture.
+    /// Returns true if there is no picture.
     pub fn is_empty(&self) -> bool {
         self.pictures.is_empty()
     }
 
-    /// The grid as an SVG element; the pixels are a PNG within it, or squares for who cannot read that.
+    /// The grid as an SVG element. The pixels are an embedded PNG, or squares for the rasteriser.
     pub(super) fn draw(&self, theme: Theme, reader: Reader) -> String {
         let (height, width) = self.shape;
         let scale = (SIDE / height.max(width).max(1)).max(1);
@@ -94,7 +96,7 @@ impl PictureGrid {
         let n_rows = self.pictures.len().div_ceil(n_columns);
         let total_width = (left + n_columns as f64 * (cell_width + 4.0) + 8.0)
             .max(24.0 + self.title.chars().count() as f64 * 8.8);
-        // Lines with captions are higher.
+        // Lines with captions are taller.
         let captioned = |row: usize| {
             let captions = self.captions.iter().skip(row * n_columns).take(n_columns);
             if captions.into_iter().any(|c| !c.is_empty()) { 18.0 } else { 4.0 }
@@ -136,7 +138,7 @@ impl PictureGrid {
     }
 }
 
-/// Each pixel as a square; neighbours of one colour are one shape.
+/// Draws each pixel as a square. Neighbours of the same colour become one shape.
 fn squares(svg: &mut Svg, (left, top): (f64, f64), pixels: &[[u8; 3]], width: usize, side: f64) {
     svg.add(format_args!(r#"<g shape-rendering="crispEdges">"#));
     for (row, line) in pixels.chunks(width).enumerate() {

@@ -1,4 +1,4 @@
-//! From shapes to pixels; figures to files.
+//! Turns figures into pixels and files.
 
 use super::draw::{self, Reader};
 use super::{Figure, PictureGrid, Theme};
@@ -6,7 +6,7 @@ use mclv::{Error, Result, write_atomically};
 use resvg::{tiny_skia, usvg};
 use std::path::Path;
 
-/// The pixels of an SVG that was drawn for [`Reader::Raster`], `scale` times as large, as PNG.
+/// Rasterises an SVG that was drawn for [`Reader::Raster`] to a PNG, `scale` times as large.
 fn png_of_svg(svg: &str, scale: f32) -> Vec<u8> {
     let tree = usvg::Tree::from_str(svg, &usvg::Options::default()).expect("figures are valid SVG");
     let size = tree.size();
@@ -17,16 +17,16 @@ fn png_of_svg(svg: &str, scale: f32) -> Vec<u8> {
     pixmap.encode_png().expect("memory takes all that is written to it")
 }
 
-/// Something that can be seen.
+/// A figure that can be drawn.
 pub trait Drawing {
-    /// As an SVG element.
+    /// The figure as an SVG element.
     fn svg(&self, theme: Theme) -> String;
 
-    /// As an SVG element of nothing but shapes.
+    /// The figure as an SVG element that consists only of shapes.
     #[doc(hidden)]
     fn shapes(&self) -> String;
 
-    /// As a PNG file, `scale` times as large (2 for paper).
+    /// The figure as a PNG file, `scale` times as large (2 for paper).
     fn png(&self, scale: f32) -> Vec<u8> {
         png_of_svg(&self.shapes(), scale)
     }
@@ -52,10 +52,10 @@ impl Drawing for PictureGrid {
     }
 }
 
-/// Write a figure or a grid of pictures; `.svg` or `.png` goes by the extension.
+/// Writes a figure or a grid of pictures. The extension (`.svg` or `.png`) decides the format.
 ///
 /// # Errors
-/// If the extension is another or the file cannot be written.
+/// If the extension is a different one, or the file cannot be written.
 pub fn save(drawing: &dyn Drawing, path: &Path) -> Result<()> {
     match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
         Some("svg") => write_atomically(path, drawing.svg(Theme::Paper).as_bytes()),

@@ -4,7 +4,7 @@ use super::Figure;
 use super::colour::Theme;
 use super::raster::Drawing;
 
-/// Figures below each other. Each keeps its own axes: what must not be compared is not drawn on one axis.
+/// Figures below each other. Each has its own axes, because their values must not be compared.
 pub struct Stack {
     figures: Vec<Figure>,
 }

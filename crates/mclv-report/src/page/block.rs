@@ -1,8 +1,8 @@
-//! What a section can hold.
+//! The blocks of a section.
 
 use crate::figure::{Figure, PictureGrid};
 
-/// A part of a page with a heading, which the page's navigation names.
+/// A part of a page with a heading. The navigation of the page lists it.
 #[derive(Clone, Debug)]
 pub struct Section {
     pub(super) title: String,
@@ -10,31 +10,31 @@ pub struct Section {
 }
 
 impl Section {
-    /// A section of these blocks, without those that show nothing.
+    /// A section of these blocks. Empty blocks are left out.
     pub fn new(title: impl Into<String>, blocks: impl IntoIterator<Item = Block>) -> Self {
         let blocks = blocks.into_iter().filter(|block| !block.is_empty()).collect();
         Self { title: title.into(), blocks }
     }
 }
 
-/// How good something is.
+/// The level of a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Level {
-    /// As it should be.
+    /// Everything is fine.
     Good,
-    /// Worth knowing.
+    /// Good to know.
     Note,
-    /// Worth acting upon.
+    /// A problem that needs attention.
     Warning,
-    /// Wrong.
+    /// A result that is wrong or missing.
     Bad,
 }
 
-/// A judgement in a sentence.
+/// A verdict with its sentence.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Verdict {
-    /// How good.
+    /// The level.
     pub level: Level,
     /// The sentence, with advice if there is any.
     pub text: String,
@@ -56,17 +56,17 @@ pub struct Cell {
 }
 
 impl Cell {
-    /// Words.
+    /// A cell of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), sort: None, marked: false }
     }
 
-    /// A number as it is to be read; rows are sorted by the number itself.
+    /// A number with the text that is shown. Rows are sorted by the number.
     pub fn number(value: f64, text: impl Into<String>) -> Self {
         Self { text: text.into(), sort: value.is_finite().then_some(value), marked: false }
     }
 
-    /// The same, highlighted.
+    /// Highlights the cell.
     #[must_use]
     pub fn marked(mut self) -> Self {
         self.marked = true;
@@ -74,7 +74,7 @@ impl Cell {
     }
 }
 
-/// The head of a column.
+/// The header of a column.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct Column {
     text: String,
@@ -82,7 +82,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// A column of words.
+    /// A column of text.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: text.into(), number: false }
     }
@@ -98,44 +98,44 @@ impl Column {
 pub struct Table {
     /// The header.
     pub header: Vec<Column>,
-    /// The rows, as many cells each as the header has.
+    /// The rows. Each has as many cells as the header.
     pub rows: Vec<Vec<Cell>>,
-    /// Whether a click on the header sorts the rows.
+    /// True if a click on the header sorts the rows.
     pub sortable: bool,
-    /// The runs that the rows stand for: each can be shown in the page's charts or not.
+    /// The runs of the rows. The reader can hide each run in the charts of the page.
     pub runs: Vec<String>,
 }
 
-/// Something in a section.
+/// A block of a section.
 #[derive(Clone, Debug)]
 pub enum Block {
-    /// A sentence or two.
+    /// One or two sentences.
     Note(String),
-    /// Judgements.
+    /// Verdicts.
     Verdicts(Vec<Verdict>),
     /// Names and values.
     Facts(Vec<(String, String)>),
     /// A table.
     Table(Table),
-    /// A chart; if there are several, one at a time is shown, and their names choose.
+    /// One or more charts. If there are several, the reader chooses one by its name.
     Charts {
         /// Names and charts.
         tabs: Vec<(String, Figure)>,
-        /// Whether it takes the whole width.
+        /// True if it takes the whole width.
         wide: bool,
-        /// What to know about it.
+        /// A note below it.
         note: String,
     },
     /// Pictures.
     Pictures {
         /// The pictures.
         grid: PictureGrid,
-        /// What to know about them.
+        /// A note below them.
         note: String,
     },
-    /// Text for machines: a command, a file.
+    /// A command or the text of a file.
     Code(String),
-    /// Blocks that are shown when their title is clicked.
+    /// Blocks that appear after a click on their title.
     Details(String, Vec<Block>),
 }
 
@@ -155,7 +155,7 @@ impl Block {
         Self::Pictures { grid, note: note.into() }
     }
 
-    /// The judgements in it.
+    /// The verdicts in this block.
     pub(super) fn verdicts(&self) -> Vec<&Verdict> {
         match self {
             Self::Verdicts(verdicts) => verdicts.iter().collect(),

@@ -1,4 +1,4 @@
-//! A self-contained HTML page: sections of facts, tables, charts and pictures; nothing is fetched to show it.
+//! A self-contained HTML page of facts, tables, charts and pictures. It works offline.
 //!
 //! ```
 //! use mclv_report::page::{Block, Page, Section};
@@ -25,7 +25,7 @@ impl Page {
         Self { title: title.into(), subtitle: subtitle.into(), sections: Vec::new() }
     }
 
-    /// One more section; an empty one is left out.
+    /// Adds a section. An empty section is left out.
     #[must_use]
     pub fn with(mut self, section: Section) -> Self {
         if !section.blocks.is_empty() {
@@ -34,26 +34,26 @@ impl Page {
         self
     }
 
-    /// The judgement that decides the colour of the page: the worst one on it, of several the first. Notes are neither
-    /// good nor bad. `None` if nothing on the page was judged; the page then says so.
+    /// The first of the worst verdicts on the page, which decides its colour. Notes do not count.
+    /// `None` if the page has no verdict; the page then states this.
     pub fn verdict(&self) -> Option<&Verdict> {
         let all = self.sections.iter().flat_map(|section| &section.blocks).flat_map(Block::verdicts);
-        // Of equals, `max_by_key` takes the last.
+        // Among equal elements, `max_by_key` takes the last.
         let judged: Vec<&Verdict> = all.filter(|verdict| verdict.level != Level::Note).collect();
         judged.into_iter().rev().max_by_key(|verdict| verdict.level)
     }
 
-    /// The page.
+    /// The page as HTML.
     pub fn html(&self) -> String {
         view::page(self, false)
     }
 
-    /// A page that asks its server for news (`state?since=VERSION`) while it is open.
+    /// The page as HTML that asks its server for updates (`state?since=VERSION`) while it is open.
     pub fn live_html(&self) -> String {
         view::page(self, true)
     }
 
-    /// What changes while a page is open, as the script of [`live_html`](Self::live_html) wants it.
+    /// An update for an open page, as the script of [`live_html`](Self::live_html) expects it.
     pub fn state(&self, version: &str, done: bool) -> String {
         view::state(self, version, done)
     }

@@ -1,4 +1,4 @@
-//! Fill in the template.
+//! Fills in the template of a page.
 
 use super::{Block, Page, Section};
 use crate::figure::{Drawing, Theme, page_variables};
@@ -22,7 +22,7 @@ pub(super) fn page(page: &Page, live: bool) -> String {
         "verdict": verdict(page),
         "version": env!("CARGO_PKG_VERSION"),
         "sections": sections,
-        // No text within it can then end the script element, or begin another.
+        // With this, no text inside can end the script element or start another.
         "charts": Value::Object(charts).to_string().replace('<', "\\u003c"),
         "light": page_variables(false),
         "dark": page_variables(true),
@@ -34,11 +34,11 @@ pub(super) fn page(page: &Page, live: bool) -> String {
     render(&context)
 }
 
-/// The worst that is known of what the page shows, or that nothing is known.
+/// The verdict of the page, or a text that there is none.
 fn verdict(page: &Page) -> Value {
     match page.verdict() {
         Some(verdict) => json!({ "level": verdict.level, "badge": verdict.level, "text": verdict.text }),
-        None => json!({ "level": "none", "badge": "no verdict", "text": "Nothing on this page was judged." }),
+        None => json!({ "level": "none", "badge": "no verdict", "text": "This page has no verdict." }),
     }
 }
 
@@ -158,8 +158,8 @@ mod tests {
         );
         assert_eq!(shown(&[Level::Note, Level::Good]), (Some(Level::Good), "verdict 1".into()));
         assert_eq!(shown(&[Level::Note]).0, None);
-        assert!(with(&[Level::Note]).html().contains("Nothing on this page was judged."));
-        assert!(!with(&[Level::Good]).html().contains("Nothing on this page was judged."));
+        assert!(with(&[Level::Note]).html().contains("This page has no verdict."));
+        assert!(!with(&[Level::Good]).html().contains("This page has no verdict."));
     }
 
     #[test]

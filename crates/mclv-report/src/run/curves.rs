@@ -6,10 +6,10 @@ use crate::figure::{Axis, Figure, Point, Series};
 use mclv::statistics::Summary;
 use mclv::train::{Metrics, RunRecord};
 
-/// More points than this are not seen.
+/// The largest number of points of a curve. More would not be visible.
 const MOST: usize = 1000;
 
-/// What a curve is drawn against.
+/// The horizontal axis of a curve.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Against {
     /// Epochs finished.
@@ -19,7 +19,7 @@ pub enum Against {
 }
 
 impl Against {
-    /// Its axis.
+    /// The axis with its label.
     pub fn axis(self) -> Axis {
         Axis::linear(match self {
             Self::Epochs => "epoch",
@@ -35,12 +35,12 @@ impl Against {
     }
 }
 
-/// A curve of what metrics hold.
+/// A curve of one value of the metrics.
 fn curve(metrics: &[Metrics], x: Against, value: impl Fn(&Metrics) -> Option<Point>) -> Vec<Point> {
     thinned(metrics.iter().filter_map(|m| Some(Point { x: x.of(m), ..value(m)? })))
 }
 
-/// At most 1,000 of the points that can be drawn; the last one stays.
+/// At most 1,000 of the finite points, including the last one.
 fn thinned(points: impl Iterator<Item = Point>) -> Vec<Point> {
     let all: Vec<Point> = points.filter(|p| p.y.is_finite()).collect();
     let every = all.len().div_ceil(MOST).max(1);
@@ -48,7 +48,7 @@ fn thinned(points: impl Iterator<Item = Point>) -> Vec<Point> {
     all.into_iter().enumerate().filter(|(k, _)| k % every == 0 || *k == last).map(|(_, p)| p).collect()
 }
 
-/// A likelihood with the limits that `log Z` gives it.
+/// A likelihood with limits from the error of `log Z`.
 fn with_limits(m: &Metrics, value: Option<f64>) -> Option<Point> {
     let y = value?;
     Some(Point { x: 0.0, y, limits: m.log_z.as_ref().and_then(|z| z.limits_of_likelihood(y)) })
@@ -70,15 +70,15 @@ pub fn likelihood(run: &RunRecord, x: Against) -> Figure {
     if validation.is_empty() { figure } else { figure.with(Series::line("validation", validation)) }
 }
 
-/// Log-likelihoods of several runs over each other: a figure for each kind of data, because likelihoods of different data
-/// must not be compared. Runs that differ in the seed only have one colour.
+/// Log-likelihoods of several runs. There is one figure for each kind of data, because likelihoods
+/// of different data must not be compared. Runs that differ only in the seed have the same colour.
 pub fn likelihoods(comparison: &Comparison, x: Against) -> Vec<Figure> {
     let Comparison { runs, groups, kinds, .. } = comparison;
     let figure = |kind: &DataKind| {
         let mut figure = likelihood_figure(&title("Log-likelihood", comparison, kind), x);
         for &k in &kind.runs {
             let (train, validation) = both(&runs[k], x);
-            // One curve a run is enough to compare them: on rows that were not learnt from, if there are some.
+            // One curve per run: of validation rows if there are some, else of training rows.
             let (part, points) =
                 if validation.is_empty() { ("train", train) } else { ("validation", validation) };
             let colour = groups.iter().position(|group| group.contains(&k)).unwrap_or(0);
@@ -95,7 +95,8 @@ fn title(what: &str, comparison: &Comparison, kind: &DataKind) -> String {
     if comparison.kinds.len() > 1 { format!("{what}: {}", kind.name) } else { what.into() }
 }
 
-/// Mean log-likelihood of repeated runs by epoch; bands are one standard deviation over the seeds. Empty if nothing is repeated.
+/// Mean log-likelihood of repeated runs by epoch. Bands are one standard deviation over seeds.
+/// Empty if no run is repeated.
 pub(super) fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figure {
     let mut figure =
         likelihood_figure(&title("Log-likelihood, mean over seeds", comparison, kind), Against::Epochs);
@@ -114,13 +115,14 @@ pub(super) fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figur
 
 type Value = fn(&Metrics) -> Option<f64>;
 
-/// What else was watched: a chart each, with a note; empty ones are left out by the page.
+/// Charts of the other values recorded in training, each with a note. The page leaves out empty
+/// ones.
 pub fn watched(run: &RunRecord) -> Vec<(Figure, &'static str)> {
     let chart = |title: &str, label: &str, curves: Vec<(&str, Value)>| {
         let mut figure = small(title, Axis::linear(label));
         for (name, value) in curves {
             let points = curve(&run.metrics, Against::Epochs, |m| Some(Point::new(0.0, value(m)?)));
-            // Units that never failed to say something are no news.
+            // A curve that is always zero is left out.
             if points.iter().any(|p| p.y != 0.0) {
                 figure = figure.with(Series::line(name, points));
             }
@@ -131,35 +133,35 @@ pub fn watched(run: &RunRecord) -> Vec<(Figure, &'static str)> {
         (chart("Learning rate", "", vec![("", |m| Some(m.learning_rate))]), ""),
         (
             chart("Reconstruction error", "mean square", vec![("", |m| m.reconstruction_error)]),
-            "It can fall while the likelihood falls: it guarantees nothing.",
+            "The reconstruction error can improve while the likelihood gets worse. It is no measure of the model.",
         ),
         (chart("Pseudo-log-likelihood", "nats per row", vec![("", |m| m.pseudo_log_likelihood)]), ""),
         (chart("Weights, root mean square", "", vec![("", |m| Some(m.weight_rms))]), ""),
         (
             chart("Norm of the gradient", "", vec![("", |m| (m.epoch > 0).then_some(m.gradient_norm))]),
-            "Of the last update of each epoch.",
+            "For the last update of each epoch.",
         ),
         (chart("log Z", "nats", vec![("", |m| m.log_z.as_ref().map(|z| z.value))]), ""),
         (
             chart("Chains that moved", "share of hidden bits", vec![("", |m| m.chains_moved)]),
-            "Hidden bits of persistent chains that changed over an epoch.",
+            "Share of the hidden bits of persistent chains that changed during an epoch.",
         ),
         (
             chart(
-                "Hidden units that say nothing",
+                "Unused hidden units",
                 "units",
                 vec![
                     ("always on", |m| m.n_saturated.map(|n| n as f64)),
                     ("always off", |m| m.n_dead.map(|n| n as f64)),
-                    ("idle: small weights, hardly varies", |m| m.n_idle.map(|n| n as f64)),
+                    ("idle (small weights, almost constant)", |m| m.n_idle.map(|n| n as f64)),
                 ],
             ),
-            "On 500 training rows.",
+            "Judged on 500 training rows.",
         ),
     ]
 }
 
-/// What became of the tours of the gradient: a chart each.
+/// Charts of the tours that the gradient uses.
 pub(super) fn tours_in_training(run: &RunRecord) -> Vec<(Figure, &'static str)> {
     let of = |value: fn(&mclv::gradient::TourInfo) -> f64| {
         curve(&run.metrics, Against::Epochs, |m| Some(Point::new(0.0, value(m.tours.as_ref()?))))
@@ -186,12 +188,13 @@ pub(super) fn tours_in_training(run: &RunRecord) -> Vec<(Figure, &'static str)> 
     vec![
         (
             shares,
-            "Returns to the own start measure how likely a state is to stay, not only what was memorised.",
+            "A tour can return to its own start because the state rarely changes, not only because the model \
+             memorised a row.",
         ),
         (
             small("Mean length of tours that returned", Axis::log("steps"))
                 .with(Series::line("mean", of(|t| t.mean_length()))),
-            "Without those that were cut: shorter than the mean of all.",
+            "Tours that were cut are left out, so this is shorter than the mean of all tours.",
         ),
         (sets, ""),
         (small("States in S", Axis::linear("states")).with(Series::line("", of(|t| t.set_size as f64))), ""),

@@ -1,6 +1,6 @@
-//! Pages of training runs, from what was read of their folders.
+//! Pages of training runs, from the contents of their folders.
 //!
-//! A folder with missing or damaged files still gives a page, which says what is wrong.
+//! A folder with missing or damaged files still gives a page, which lists these problems.
 
 mod curves;
 mod several;

@@ -1,4 +1,4 @@
-//! Several runs beside each other.
+//! The page that compares several runs.
 
 use super::curves::mean_likelihood;
 use super::words::estimator;
@@ -9,15 +9,17 @@ use mclv::statistics::Summary;
 use mclv::train::RunRecord;
 use std::collections::BTreeSet;
 
-/// Several runs, and what they have in common.
+/// Several runs and their comparison.
 pub struct Comparison {
-    /// The runs, each with another name.
+    /// The runs, with unique names.
     pub runs: Vec<RunRecord>,
-    /// Runs by the data that their likelihoods are of. Likelihoods of different kinds are never drawn on one axis.
+    /// The runs, grouped by the data of their likelihoods. Likelihoods of different kinds are never
+    /// drawn on the same axis.
     pub kinds: Vec<DataKind>,
-    /// The numbers of runs that differ in the seed only.
+    /// Groups of runs that differ only in the seed, as numbers of runs.
     pub groups: Vec<Vec<usize>>,
-    /// Of each group of two or more: epochs, and the likelihood over its runs (of validation rows if there are some).
+    /// For each group of two or more runs: epochs, and the likelihood over the runs (of validation
+    /// rows if there are some).
     pub curves: Vec<Vec<(usize, Summary)>>,
     /// Results over seeds; empty if no run repeats another.
     pub means: Vec<Means>,
@@ -25,15 +27,15 @@ pub struct Comparison {
     pub settings: Vec<(String, Vec<String>)>,
 }
 
-/// Runs whose likelihoods are of the same data, prepared in the same way.
+/// Runs whose likelihoods belong to the same data, prepared in the same way.
 pub struct DataKind {
-    /// The data and how they were prepared, in words that no other kind has.
+    /// A unique name: the data and their preparation.
     pub name: String,
     /// The numbers of the runs.
     pub runs: Vec<usize>,
 }
 
-/// Results of runs that differ in the seed only.
+/// Results of runs that differ only in the seed.
 pub struct Means {
     /// The numbers of the runs.
     pub runs: Vec<usize>,
@@ -59,7 +61,7 @@ pub fn several_runs(comparison: &Comparison) -> Page {
             ("mean over seeds".to_owned(), mean_likelihood(comparison, kind)),
         ];
         let note =
-            "On validation rows where there are some. The boxes in the table of runs hide and show curves.";
+            "Curves show validation rows if a run has some. The boxes in the table of runs hide and show curves.";
         Block::Charts { tabs, wide: true, note: note.into() }
     });
     let likelihoods = unlike(kinds).map(Block::Verdicts).into_iter().chain(charts).collect::<Vec<_>>();
@@ -71,19 +73,19 @@ pub fn several_runs(comparison: &Comparison) -> Page {
         .with(Section::new("Settings that differ", settings(comparison)))
 }
 
-/// That the runs are of several kinds of data, if they are.
+/// A note if the runs have several kinds of data.
 fn unlike(kinds: &[DataKind]) -> Option<Vec<Verdict>> {
     let names: Vec<&str> = kinds.iter().map(|kind| kind.name.as_str()).collect();
     let text = format!(
-        "These runs are of {} kinds of data: {}. Likelihoods of different data, splits or binarisations cannot be \
-         compared; each kind has a chart of its own.",
+        "These runs have {} kinds of data: {}. Likelihoods of different data, splits or binarisations cannot be \
+         compared, so each kind has its own chart.",
         kinds.len(),
         names.join("; ")
     );
     (kinds.len() > 1).then(|| vec![Verdict::new(Level::Note, text)])
 }
 
-/// What is missing, and which runs have warnings that lasted to the end.
+/// Missing parts of runs, and runs with warnings that lasted to the end.
 fn troubles(runs: &[RunRecord]) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for run in runs {
@@ -92,7 +94,7 @@ fn troubles(runs: &[RunRecord]) -> Vec<Verdict> {
         let n = run.warnings().iter().filter(|warning| !warning.is_over).count();
         if n > 0 {
             let text =
-                format!("{}: the guards gave {n} kinds of warnings; its own report has them.", run.name);
+                format!("{}: {n} kinds of warnings lasted to the end; see the report of this run.", run.name);
             verdicts.push(Verdict::new(Level::Warning, text));
         }
     }
@@ -110,7 +112,7 @@ fn number(value: Option<f64>, digits: usize) -> Cell {
 }
 
 fn table_of_runs(Comparison { runs, kinds, .. }: &Comparison) -> Table {
-    // Numbers of different data stand below each other: the table says which is which.
+    // With several kinds of data, a column names the data of each run.
     let several = kinds.len() > 1;
     let data_of =
         |k: usize| kinds.iter().find(|kind| kind.runs.contains(&k)).map_or("–", |kind| &kind.name);
@@ -187,16 +189,14 @@ fn over_seeds(comparison: &Comparison) -> Vec<Block> {
     ];
     let rows = comparison.means.iter().map(row).collect();
     vec![
-        Block::Note(
-            "Runs whose settings differ in the seed only: mean ± standard deviation over them.".into(),
-        ),
+        Block::Note("Mean ± standard deviation over runs that differ only in the seed.".into()),
         Block::Table(Table { header, rows, sortable: true, runs: Vec::new() }),
     ]
 }
 
 fn settings(Comparison { runs, settings, .. }: &Comparison) -> Vec<Block> {
     if settings.is_empty() {
-        return vec![Block::Note("The settings of all runs are the same.".into())];
+        return vec![Block::Note("All runs have the same settings.".into())];
     }
     let row = |(name, values): &(String, Vec<String>)| {
         let cell = |value: &String| {
@@ -209,7 +209,7 @@ fn settings(Comparison { runs, settings, .. }: &Comparison) -> Vec<Block> {
         std::iter::once(Column::text("setting")).chain(runs.iter().map(|r| Column::text(&r.name))).collect();
     let rows = settings.iter().map(row).collect();
     vec![
-        Block::Note("Marked: what departs from the first run.".into()),
+        Block::Note("Values that differ from the first run are marked.".into()),
         Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),
     ]
 }

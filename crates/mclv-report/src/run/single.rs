@@ -14,26 +14,26 @@ use mclv::tour::Extremes;
 use mclv::train::{Metrics, RunRecord, WarningHistory};
 use mclv::{UnitUse, human_seconds};
 
-/// What is shown of the model itself.
+/// The part of a page about the model itself.
 #[derive(Default)]
 pub struct ModelView {
     /// Pictures, if rows are pictures.
     pub pictures: Option<ModelPictures>,
-    /// Tours of the model, if some were made.
+    /// Tours of the model, if there are any.
     pub tours: Option<ModelTours>,
-    /// Hidden units that do nothing for the training rows, if these could be had.
+    /// How the training rows use the hidden units, if the rows could be loaded.
     pub units: Option<UnitUse>,
-    /// What could not be had, in sentences.
+    /// Problems with the parts above, as sentences.
     pub problems: Vec<String>,
 }
 
 /// Pictures of a model.
 pub struct ModelPictures {
-    /// Height and width of each.
+    /// Height and width of each picture.
     pub shape: Shape,
     /// The number of hidden units.
     pub n_hidden: usize,
-    /// The weights of hidden units, of the largest ones if there are many.
+    /// The weights of hidden units. If there are many units, those with the largest weights.
     pub filters: Vec<Vec<f32>>,
     /// The epoch of the last checkpoint, and `E[v|h]` of its chains.
     pub chains: Option<(usize, Vec<Vec<f32>>)>,
@@ -43,13 +43,13 @@ pub struct ModelPictures {
 
 /// Tours of a model.
 pub struct ModelTours {
-    /// What they came to.
+    /// The results of the tours.
     pub toured: Toured,
-    /// The shortest and the longest, and the shape of pictures, if rows are pictures.
+    /// The shortest and the longest tours, and the shape of pictures, if rows are pictures.
     pub extremes: Option<(Extremes, Shape)>,
 }
 
-/// The page of one run, with all estimates of the model's `log Z` and whether they agree.
+/// The page of one run, with all estimates of the model's `log Z` and their agreement.
 pub fn single_run(
     run: &RunRecord,
     view: &ModelView,
@@ -92,8 +92,7 @@ pub fn single_run(
 fn tour_blocks(tours: &ModelTours) -> Vec<Block> {
     let mut blocks = tours::blocks(std::slice::from_ref(&tours.toured));
     if let Some((extremes, shape)) = &tours.extremes {
-        let note =
-            "Above E[v|h] of the state that the tour began in, below the visible layer after the first step.";
+        let note = "Above: E[v|h] of the state in which the tour starts. Below: the visible layer after the first step.";
         let grids = tours::picture_grids(extremes, *shape);
         blocks.extend(grids.into_iter().map(|grid| Block::pictures(grid, note)));
     }
@@ -103,9 +102,9 @@ fn tour_blocks(tours: &ModelTours) -> Vec<Block> {
 fn picture_blocks(shown: &ModelPictures) -> Vec<Block> {
     let filters = pictures::filters(&shown.filters, shown.n_hidden, shown.shape);
     let mut blocks =
-        vec![Block::pictures(filters, "Blue: negative, orange: positive, in one scale for all.")];
+        vec![Block::pictures(filters, "Blue is negative, orange is positive. All filters share one scale.")];
     if let Some((epoch, means)) = &shown.chains {
-        let note = format!("E[v|h] of persistent chains or running tours after epoch {epoch}.");
+        let note = format!("E[v|h] of persistent chains or unfinished tours after epoch {epoch}.");
         blocks.push(Block::pictures(pictures::chains(means, shown.shape), note));
     }
     if let Some(rows) = &shown.reconstructions {
@@ -119,12 +118,12 @@ fn likelihood_note(run: &RunRecord) -> String {
     let exact = |m: &Metrics| m.log_z.as_ref().is_some_and(|z| z.guarantee == Guarantee::Exact);
     let evaluated: Vec<&Metrics> = run.metrics.iter().filter(|m| m.log_z.is_some()).collect();
     let band = if evaluated.iter().all(|m| exact(m)) {
-        "Exact log Z: the curves have no error bar."
+        "log Z is exact, so the curves have no error bars."
     } else {
-        "Bands: 95 % limits of log Z, which all rows share."
+        "Bands show the 95 % limits of log Z, which are the same for all rows."
     };
-    let rows = "The training curve is over 5,000 rows at most, the same in every epoch.";
-    format!("{band} {rows} The summary's training likelihood is over all rows.")
+    let rows = "The training curve uses at most 5,000 rows, the same rows in every epoch.";
+    format!("{band} {rows} The training likelihood in the summary uses all rows.")
 }
 
 fn summary(run: &RunRecord) -> Vec<(String, String)> {
@@ -164,11 +163,11 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
             }
         }
         if let Some(z) = z {
-            let worth = match z.guarantee {
+            let guarantee = match z.guarantee {
                 Guarantee::Exact => "exact".into(),
                 guarantee => format!("{}; {guarantee}", z.method),
             };
-            add("log Z", format!("{} ({worth})", z.with_error(z.value, 4)));
+            add("log Z", format!("{} ({guarantee})", z.with_error(z.value, 4)));
         }
         if let Some(error) = m.reconstruction_error {
             add("reconstruction error", format!("{error:.5} (mean square)"));
@@ -183,9 +182,9 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
     facts
 }
 
-/// That nothing is wrong, and what was looked at.
+/// A sentence that there are no problems, with a list of the checks.
 fn no_problems(run: &RunRecord, view: &ModelView, has_log_z: bool) -> String {
-    let mut checked = vec!["the guards of training"];
+    let mut checked = vec!["training"];
     checked.extend(run.last_evaluated().map(|_| "the likelihood"));
     checked.extend(view.units.map(|_| "hidden units"));
     checked.extend(view.tours.as_ref().map(|_| "tours and the chain"));
@@ -193,7 +192,7 @@ fn no_problems(run: &RunRecord, view: &ModelView, has_log_z: bool) -> String {
     format!("No problems found. Checked: {}.", checked.join(", "))
 }
 
-/// What the guards said, each kind once, and what is missing.
+/// The warnings, each kind once, and missing parts.
 fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
     let mut verdicts = Vec::new();
     for problem in run.problems.iter().chain(&view.problems) {
@@ -213,11 +212,12 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
         for (n, what) in [
             (n_dead, "are off for every training row"),
             (n_saturated, "are on for every training row"),
-            (n_idle, "are idle: the probability that they are on hardly changes from row to row"),
+            (n_idle, "are idle: their probabilities hardly differ between rows"),
         ] {
             if n > 0 {
-                let text = format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would do.");
-                // A single unit of many is worth knowing, not worth acting upon.
+                let text =
+                    format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would be enough.");
+                // One unit of many is a note, not a warning.
                 let level = if n > 1 || n_hidden <= 10 { Level::Warning } else { Level::Note };
                 verdicts.push(Verdict::new(level, text));
             }
@@ -228,14 +228,14 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
         verdicts.push(Verdict::new(
             Level::Note,
             format!(
-                "Training has made {done} epochs and is not finished: go on with mclv train --resume {}",
+                "Training is not finished: it has made {done} epochs. Continue with mclv train --resume {}",
                 run.folder.path().display()
             ),
         ));
     }
     if let Some((epoch, fall)) = run.fall() {
         let cure = "use best.safetensors, --patience, or fewer epochs.";
-        let text = format!("The likelihood was {fall:.2} nats better after epoch {epoch}: {cure}");
+        let text = format!("The likelihood was {fall:.2} nats better after epoch {epoch}; {cure}");
         verdicts.push(Verdict::new(Level::Warning, text));
     }
     verdicts
@@ -259,8 +259,9 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
         let (path, file) = (run.folder.path().display(), run.folder.config());
         let file = file.file_name().unwrap_or_default().to_string_lossy();
         let command = format!("mclv train --config {path}/{file} --output {path}-again");
-        blocks
-            .push(Block::Note("The same bits again, on any machine and with any number of threads:".into()));
+        blocks.push(Block::Note(
+            "This command repeats the run bit for bit, on any machine with any number of threads:".into(),
+        ));
         blocks.push(Block::Code(command));
         blocks.push(Block::Details(file.into(), vec![Block::Code(config.clone())]));
     }

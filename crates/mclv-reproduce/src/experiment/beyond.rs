@@ -1,4 +1,5 @@
-//! Beyond the paper: every method with the true chain and its best learning rate, by epochs and by time.
+//! Beyond the paper: every method with the true chain and its best learning rate, compared by
+//! epochs, steps and time.
 
 use super::{Parts, column, is_enumerable, likelihood, likelihoods_of};
 use crate::options::{Options, decided};
@@ -16,12 +17,12 @@ const RATES: [f64; 6] = [0.075, 0.15, 0.3, 0.6, 1.2, 2.4];
 const EPOCHS: usize = 100;
 /// Epochs of ascent by exact gradients.
 const CLIMB: usize = 50;
-/// How far below the best, in nats, the figure goes.
+/// The range of the figure below the best value, in nats.
 const SHOWN: f64 = 10.0;
 /// Seeds of models with other numbers of hidden units.
 const FEWER_SEEDS: usize = 3;
 
-/// What is the same for all.
+/// What all methods have in common in a comparison.
 #[derive(Clone, Copy, PartialEq)]
 enum Budget {
     Epochs,
@@ -36,8 +37,9 @@ struct Way {
     name: &'static str,
     centred: bool,
     gradient: fn() -> Settings,
-    /// Epochs that take as long as 100 of LVS-3 with `carry` and 3 % of the rows, by times measured before and compared with those
-    /// that this experiment measures; fixed here, because a result must not depend on the clock.
+    /// Epochs that take as long as 100 epochs of LVS-3 with `carry` and 3 % of the rows. They come
+    /// from earlier measurements, which this experiment repeats. They are fixed here, because a
+    /// result must not depend on the clock.
     epochs_by_time: usize,
 }
 
@@ -60,7 +62,8 @@ const WAYS: [Way; 13] = [
     Way::new("LVS-1 drop", || lvs(1, Unfinished::Drop, 1.0), 48),
     Way::new("LVS-1 keep", || lvs(1, Unfinished::Keep, 1.0), 42),
     Way::new("LVS-1 carry", || lvs(1, Unfinished::Carry, 1.0), 63),
-    // A small stopping set: chains that come by it may go on from another of its states, at little cost.
+    // A small stopping set is cheap, and chains that reach it may continue from another of its
+    // states.
     Way::new("LVS-3 carry, 3 % of the rows", || lvs(3, Unfinished::Carry, 0.03), 100),
     Way::not_centred("CD-1, not centred", || cd(1)),
     Way::not_centred("PCD-1, not centred", || pcd(1)),
@@ -71,7 +74,7 @@ const WAYS: [Way; 13] = [
 
 /// The unit of times.
 const PCD_1: Way = Way::new("PCD-1", || pcd(1), 201);
-/// What others are compared with.
+/// The method that the others are compared with.
 const PCD_3: Way = Way::new("PCD-3", || pcd(3), 144);
 /// PCD-3 with a perfect negative phase.
 const REFERENCE: Way = Way::new("exact gradient", || with(EstimatorName::Exact), 0);
@@ -99,7 +102,7 @@ fn lvs(k: u32, unfinished: Unfinished, row_fraction: f64) -> Settings {
 }
 
 impl Way {
-    /// Gibbs steps for each row of the data in an epoch.
+    /// Gibbs steps per row of the data in an epoch.
     fn steps(&self) -> usize {
         match (self.gradient)().k {
             Some(TourLength::Steps(k)) => k as usize,
@@ -148,7 +151,7 @@ impl Way {
         RATES.into_iter().map(of).collect()
     }
 
-    /// The best learning rate, once the sweep is made; `None` if all diverged.
+    /// The best learning rate after the sweep; `None` if all diverged.
     fn best(&self, options: &Options, store: &Store) -> Result<Option<f64>> {
         let swept = self.sweep(options, store)?;
         let by_value = |a: &&(f64, Option<f64>), b: &&(f64, Option<f64>)| {
@@ -171,14 +174,15 @@ fn fewer_seeds(options: &Options) -> &[u64] {
     &options.seeds[..options.seeds.len().min(FEWER_SEEDS)]
 }
 
-/// The maximum-likelihood reference: all is as with PCD-3, but no chain stands between the model and its gradient.
+/// The maximum-likelihood reference: the settings of PCD-3, but with exact gradients.
 fn reference(options: &Options, store: &Store) -> Result<Option<ModelOf>> {
     let (n_hidden, seed) = (other_sizes(options)[0], options.seeds[0]);
     let rate = PCD_3.best(options, store)?;
     Ok(rate.map(|rate| REFERENCE.run(n_hidden, rate, seed, Budget::Epochs, options)))
 }
 
-/// On from there to the top of the hill: exact gradients of large minibatches, which leave neither bias nor much noise.
+/// The continuation towards the maximum: exact gradients of large minibatches, which have no bias
+/// and little noise.
 fn ascent(model: &ModelOf, options: &Options) -> Task {
     let then = Settings {
         n_hidden: Some(model.train.n_hidden),
@@ -201,7 +205,7 @@ pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
     if !swept {
         return Ok(tasks);
     }
-    // It takes longest, so it comes first.
+    // It takes longest, so it starts first.
     tasks.extend(reference(options, store)?.map(|run| likelihood(&run, true)));
     for budget in [Budget::Epochs, Budget::Steps, Budget::Time] {
         for line in lines(size(options), &options.seeds, budget, options, store)? {
@@ -229,7 +233,8 @@ struct Line {
     runs: Vec<ModelOf>,
 }
 
-/// The models that climb on by exact gradients: the smaller size, the reference among them.
+/// The models that continue with exact gradients: those of the smaller size, including the
+/// reference.
 fn on_hills(options: &Options, store: &Store) -> Result<Vec<Line>> {
     let mut all = lines(other_sizes(options)[0], fewer_seeds(options), Budget::Epochs, options, store)?;
     if let Some(run) = reference(options, store)? {
@@ -238,7 +243,7 @@ fn on_hills(options: &Options, store: &Store) -> Result<Vec<Line>> {
     Ok(all)
 }
 
-/// All ways that are compared by this budget and with this number of hidden units.
+/// All methods that are compared with this budget and this number of hidden units.
 fn lines(
     n_hidden: usize,
     seeds: &[u64],
@@ -259,12 +264,14 @@ fn lines(
 
 pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     let notes = vec![
-        "All with the model's own Gibbs chain, 128 chains or tours, minibatches of 128, a rate that falls linearly to zero, weights \
-         initialised from the data; centred unless said otherwise. Rates were chosen once, by the validation rows of the first seed \
-         in the comparison by epochs, and used for every budget and size."
+        "All methods use the model's own Gibbs chain, 128 chains or tours, minibatches of 128 rows, a learning rate \
+         that falls linearly to zero, and weights initialised from the data. Gradients are centred unless the name says \
+         otherwise. Learning rates were chosen once, by the validation rows of the first seed in the comparison by \
+         epochs, and are used for every budget and size."
             .into(),
-        "Steps: Gibbs steps of the negative phase for each row of the data; time: in epochs of PCD-1, by epochs on one thread without \
-         evaluations that were measured in one process. What stopping sets cost is in the time, not in the steps."
+        "Steps are Gibbs steps of the negative phase per row of the data. Times are in units of an epoch of PCD-1, from \
+         epochs without evaluations on one thread, measured in one process. The cost of stopping sets is part of the \
+         time, but not of the steps."
             .into(),
     ];
     let (sweep, plot) = sweep(options, store)?;
@@ -430,8 +437,8 @@ fn hills(options: &Options, store: &Store) -> Result<Table> {
         column("test after", 2),
     ];
     let title = format!(
-        "The maximum-likelihood reference, {} hidden units: what training ends with, and what {} more epochs with exact gradients (5,500 rows a \
-         step, rate 0.1) make of it. The last line had exact gradients from the beginning.",
+        "The maximum-likelihood reference, {} hidden units: log-likelihoods after training, and after {} more epochs \
+         with exact gradients (5,500 rows per step, rate 0.1). The last line used exact gradients from the start.",
         other_sizes(options)[0],
         options.scaled(CLIMB, 4)
     );

@@ -11,7 +11,7 @@ use mclv::chain::VisibleChain;
 
 const CHAINS: [(VisibleChain, &str, &str); 2] =
     [(VisibleChain::MeanField, "mean field", "mean-field"), (VisibleChain::Sampled, "true Gibbs", "gibbs")];
-/// As in the paper: 150 minibatches, and a length at which the others are booked.
+/// As in the paper: 150 minibatches, and the length at which unfinished tours are recorded.
 const N_TOURS: usize = 150 * 128;
 const MAX_LENGTH: u32 = 1000;
 
@@ -44,7 +44,7 @@ pub(super) fn stopping_set_tasks(options: &Options) -> Vec<Task> {
     cases_set(options).into_iter().flat_map(|(_, tasks)| tasks).collect()
 }
 
-/// What a curve is called, and its tours under both chains.
+/// The name of a curve, and its tours under both chains.
 type Case = (String, [Task; 2]);
 
 fn cases_hidden(options: &Options) -> Vec<Case> {
@@ -64,7 +64,7 @@ pub(super) fn hidden_parts(options: &Options, store: &Store) -> Result<Parts> {
 
 pub(super) fn stopping_set_parts(options: &Options, store: &Store) -> Result<Parts> {
     let mut parts = parts(&cases_set(options), "states per row", store)?;
-    parts.notes.push("One LVS-1 model; stopping sets of m states per row. The paper's caption says LVS-10, its plotting code takes K = 1.".into());
+    parts.notes.push("One LVS-1 model; stopping sets of m states per row. The paper's caption says LVS-10, but its plotting code uses K = 1.".into());
     Ok(parts)
 }
 
@@ -108,10 +108,10 @@ fn parts(cases: &[Case], first_column: &str, store: &Store) -> Result<Parts> {
         column("mean of min(ξ, 1000)", 2),
     ];
     let title =
-        "Tours of LVS-1 models from hidden states of data rows; they stop in S or on their own start.".into();
+        "Tours of LVS-1 models from hidden states of data rows. They end in S or at their own start.".into();
     let notes = vec![
-        "Starts are fresh draws from p(h|v) of rows, as in the paper, and often not in S: these tours say nothing of Z. Bands \
-         are 95 % confidence limits."
+        "Starts are new draws from p(h|v) of rows, as in the paper, and are often not in S. So these tours do not \
+         estimate Z. Bands are 95 % confidence limits."
             .into(),
     ];
     Ok(Parts {

@@ -1,4 +1,4 @@
-//! The claim that LVS-K costs O(N·|W|·(m + K)) an epoch, measured over N, hidden units, m and K.
+//! The claim that an epoch of LVS-K costs O(N·|W|·(m + K)), measured over N, hidden units, m and K.
 
 use super::{Parts, column};
 use crate::options::Options;
@@ -9,7 +9,7 @@ use crate::work::Timed;
 use mclv::Result;
 use mclv::settings::{EstimatorName, Settings, Starts, TourLength, Unfinished};
 
-/// What is changed, one at a time, and what the others stay at.
+/// The sizes. One is changed at a time, and the others keep their base values.
 #[derive(Clone, Copy)]
 struct Sizes {
     n_rows: usize,
@@ -58,7 +58,8 @@ fn task(method: &str, sizes: Sizes, options: &Options) -> Task {
         _ => Settings {
             gradient: Some(EstimatorName::Lvs),
             samples_per_row: Some(sizes.m),
-            // With `drop` an update without a finished tour costs nothing: not what is to be measured.
+            // With `drop`, an update without a finished tour would cost nothing and distort the
+            // times.
             unfinished: Some(Unfinished::Keep),
             starts: Some(if method == "LVS fresh" { Starts::Fresh } else { Starts::Weighted }),
             ..common
@@ -76,7 +77,7 @@ pub(super) fn tasks(options: &Options) -> Vec<Task> {
     let mut tasks = Vec::new();
     for name in SWEEPS {
         for (_, sizes) in sweep(options, name) {
-            // Side by side in time: what slows the machine slows all of them.
+            // Alternate the methods, so that a slow machine affects all of them equally.
             tasks.extend(
                 METHODS
                     .iter()
@@ -126,18 +127,19 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         column("exponent", 2),
     ];
     let title = format!(
-        "Time of an epoch for each row, on one thread; others stay at {} rows, {} hidden units, m = {}, K = {}. The exponent is \
-         the slope of its logarithm: 0 if the time of an epoch is proportional to the rows.",
+        "Time of an epoch per row, on one thread. The other sizes are {} rows, {} hidden units, m = {}, K = {}. The \
+         exponent is the slope of its logarithm: 0 if the time of an epoch is proportional to the number of rows.",
         sweep(options, "hidden units")[0].1.n_rows,
         BASE.n_hidden,
         BASE.m,
         BASE.k
     );
     let notes = vec![
-        "The claim O(N·|W|·(m + K)) leaves out the start table: `fresh` starts evaluate all of S, up to m·N states, for each of \
-         the N/128 updates, which is O(m·N²·|W|) an epoch. `weighted` starts evaluate it only when it has gone stale."
+        "The claim O(N·|W|·(m + K)) leaves out the table of starts. `fresh` starts evaluate all of S, up to m·N states, \
+         at each of the N/128 updates, which costs O(m·N²·|W|) per epoch. `weighted` starts evaluate S only when the \
+         table is out of date."
             .into(),
-        "Tours that have not returned after K steps are kept, so that every update does all its work.".into(),
+        "Tours that have not returned after K steps are kept, so that every update costs the same.".into(),
     ];
     Ok(Parts {
         tables: vec![Table { name: String::new(), title, columns, rows }],

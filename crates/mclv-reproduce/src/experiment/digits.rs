@@ -1,4 +1,4 @@
-//! Short and long tours by the digit that they begin at, and their pictures.
+//! Short and long tours by the digit at which they start, and their pictures.
 
 use super::{Parts, column};
 use crate::options::Options;
@@ -64,10 +64,12 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     };
     let max_length = options.scaled(99_999, 1000);
     let title = format!(
-        "Tours of an LVS-1 model by the digit they begin at; unfinished: not back after {max_length} steps."
+        "Tours of an LVS-1 model by the digit at which they start. Unfinished tours did not return in {max_length} \
+         steps."
     );
     let notes = vec![
-        "The paper released no code for this figure: tours begin at rows as in those of tour lengths.".into(),
+        "The paper released no code for this figure. Here tours start at rows, as in the figures of tour lengths."
+            .into(),
     ];
     let table = Table { name: String::new(), title, columns, rows };
     Ok(Parts { tables: vec![table], plots: vec![plot], notes, ..Parts::default() })

@@ -1,4 +1,5 @@
-//! The inspection paradox: CD-K with K ≥ 2 sees long tours more often than tours are long.
+//! The inspection paradox: CD-K with K ≥ 2 finds long tours more often than their share of all
+//! tours.
 
 use super::{Parts, column};
 use crate::options::Options;
@@ -61,7 +62,10 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
             |y: f64, what: &str| Curve::new(format!("{name}: {what}"), vec![(1.0, y), (1000.0, y)]).dashed();
         curves.push(level(found.mean_length, "mean of all tours"));
         if found.n_cut > 0 {
-            notes.push(format!("{name}: {} chains were in a tour that was not over in the end; it counts with the length it had.", found.n_cut));
+            notes.push(format!(
+                "{name}: {} chains ended in an unfinished tour, which counts with its length so far.",
+                found.n_cut
+            ));
         }
     }
     let columns = vec![
@@ -71,7 +75,7 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         column("standard error", 2),
         column("longer than 10 (%)", 2),
     ];
-    let title = "The length of the tour that a true Gibbs chain from the data is in after K steps.".into();
+    let title = "Length of the tour in which a true Gibbs chain from the data is after K steps.".into();
     let plot = Plot {
         name: "plot".into(),
         title: "Mean length of the tour that CD-K sees".into(),
@@ -81,7 +85,7 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     };
     notes.insert(
         0,
-        "Chains begin at the states that rows gave to the stopping set; tours are cut at every visit to it."
+        "Chains start at the states that rows gave to the stopping set. A tour ends at every visit to the set."
             .into(),
     );
     Ok(Parts {

@@ -1,4 +1,5 @@
-//! The sweep of learning rates at 25 hidden units by which the paper chose those of its second table.
+//! The sweep of learning rates at 25 hidden units, from which the paper chose those of its second
+//! table.
 
 use super::{Parts, column, is_enumerable, likelihood, likelihoods_of};
 use crate::options::Options;
@@ -11,7 +12,7 @@ use mclv::statistics::Summary;
 const METHODS: [&str; 7] = ["CD-1", "CD-10", "PCD-1", "PCD-10", "LVS-1", "LVS-3", "LVS-10"];
 const RATES: [f64; 5] = [1e-4, 1e-3, 1e-2, 0.1, 1.0];
 const N_HIDDEN: usize = 25;
-/// How far below the best, in nats, the figure goes.
+/// The range of the figure below the best value, in nats.
 const SHOWN: f64 = 100.0;
 
 pub(super) fn tasks(options: &Options) -> Vec<Task> {

@@ -1,4 +1,4 @@
-//! The experiments: which tasks each needs, and what it makes of their results.
+//! The experiments: the tasks of each experiment, and its tables and figures.
 
 mod beyond;
 mod ccdf;
@@ -32,9 +32,9 @@ pub enum Experiment {
     CcdfStoppingSet,
     /// Which digits give short and long tours.
     Digits,
-    /// What short and long tours look like.
+    /// Pictures of short and long tours.
     TourImages,
-    /// The partition function from tours, as they come in.
+    /// The partition function from tours, for growing numbers of tours.
     Partition,
     /// Learning rates from 10⁻⁴ to 1.
     LearningRates,
@@ -42,9 +42,9 @@ pub enum Experiment {
     Inspection,
     /// The cost of an epoch.
     Complexity,
-    /// What the paper's mean-field chain hides.
+    /// The mean-field chain of the paper compared with the true Gibbs chain.
     TrueGibbs,
-    /// Better than the paper.
+    /// Better training than in the paper.
     Beyond,
 }
 
@@ -58,7 +58,7 @@ struct Parts {
 }
 
 impl Experiment {
-    /// All of them, in the order of their worth.
+    /// All experiments, the most important first.
     pub const ALL: [Self; 12] = [
         Self::Table2,
         Self::Table1,
@@ -97,7 +97,7 @@ impl Experiment {
         Self::ALL.into_iter().find(|experiment| experiment.name() == name)
     }
 
-    /// What it shows.
+    /// Its title.
     pub fn title(self) -> &'static str {
         match self {
             Self::Table1 => "Log-likelihood with 32 hidden units, learning rate 0.1",
@@ -106,7 +106,7 @@ impl Experiment {
             Self::CcdfStoppingSet => "Tour lengths for stopping sets with 1, 4 and 7 states per row",
             Self::Digits => "Short and long tours by digit",
             Self::TourImages => "Pictures of short and long tours",
-            Self::Partition => "Z from tours against exact Z",
+            Self::Partition => "Z from tours compared with exact Z",
             Self::LearningRates => "Learning rates from 0.0001 to 1 with 25 hidden units",
             Self::Inspection => "How chains over-sample long tours",
             Self::Complexity => "The cost of an epoch",
@@ -115,7 +115,7 @@ impl Experiment {
         }
     }
 
-    /// The tasks it needs, as far as they are known: some follow from the results of others.
+    /// The tasks that are known so far. Some tasks depend on the results of others.
     fn tasks(self, options: &Options, store: &Store) -> Result<Vec<Task>> {
         Ok(match self {
             Self::Table1 => tables::tasks(&tables::ONE, options),
@@ -149,10 +149,10 @@ impl Experiment {
         }
     }
 
-    /// Do what is not yet done of it, and report.
+    /// Runs the unfinished tasks and returns the report.
     ///
     /// # Errors
-    /// What a run ends with, or the listener's wish to stop: the same call goes on from there.
+    /// The error of a run, or the listener's request to stop. The same call then continues.
     pub fn run(
         self,
         options: &Options,
@@ -164,7 +164,7 @@ impl Experiment {
         let mut tasks = self.tasks(options, store)?;
         loop {
             schedule::run(&tasks, store, n_workers, listener)?;
-            // Results may call for more.
+            // Results may add further tasks.
             let more = self.tasks(options, store)?;
             if more == tasks {
                 break;
@@ -181,9 +181,12 @@ impl Experiment {
         }
         let mut notes = parts.notes;
         if options.data != "mnist" {
-            notes.push(format!("On {} instead of MNIST: not the paper's numbers.", options.data));
+            notes.push(format!(
+                "The data are {} instead of MNIST, so the numbers differ from the paper's.",
+                options.data
+            ));
         }
-        // Runs are kept with their settings; what tables and figures are made from stands there already.
+        // Runs are stored with their settings; tables and figures already hold their results.
         let core_seconds = runs.iter().map(|run| run.cpu_seconds.unwrap_or(run.seconds)).sum();
         Ok(Report {
             experiment: self.name().into(),
@@ -203,7 +206,7 @@ impl Experiment {
     }
 }
 
-/// A record without what a report has elsewhere, or nobody needs twice.
+/// A record without the parts that a report holds elsewhere.
 fn slim(mut record: crate::store::Record) -> crate::store::Record {
     if let Some(result) = record.result.as_object_mut() {
         for bulky in ["ccdf", "pictures", "running", "by_label"] {
@@ -213,7 +216,8 @@ fn slim(mut record: crate::store::Record) -> crate::store::Record {
     record
 }
 
-/// Models up to this size are enumerated: about 20 seconds of one core for 784 visible units.
+/// Models up to this size are enumerated. This takes about 20 seconds on one core for 784 visible
+/// units.
 fn is_enumerable(n_hidden: usize) -> bool {
     log_z::nominal_seconds(784, n_hidden) <= log_z::nominal_seconds(784, 28)
 }
@@ -222,7 +226,7 @@ fn likelihood(model: &ModelOf, exact: bool) -> Task {
     Task::Likelihood(LikelihoodOf { model: model.clone(), exact })
 }
 
-/// The likelihoods of a model: exact if that is there, else estimated. `None` if training diverged.
+/// The likelihoods of a model: exact if available, else estimated. `None` if training diverged.
 fn likelihoods_of(model: &ModelOf, store: &Store) -> Result<Option<Likelihoods>> {
     let trained: Trained = store.get(&Task::Train(model.clone()))?.read()?;
     if trained.diverged_in.is_some() {

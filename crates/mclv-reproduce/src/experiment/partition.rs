@@ -1,4 +1,4 @@
-//! Z from tours as they come in, against exact Z.
+//! Z from growing numbers of tours, compared with exact Z.
 
 use super::{Parts, column, likelihood};
 use crate::options::Options;
@@ -88,10 +88,10 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         column("returned (%)", 1),
         column("mean length", 2),
     ];
-    let title = "log Z from 1,000 tours that begin in the stopping set (one state per row).".into();
+    let title = "log Z from 1,000 tours that start in the stopping set (one state per row).".into();
     let notes = vec![
-        "Bands are 1.96 naive standard errors of the first tours: what an error bar looks like before the tail has been seen. \
-         The theory holds for the true Gibbs chain only."
+        "Bands are 1.96 naive standard errors of the first tours. They are too narrow until long tours have been \
+         observed. The theory holds only for the true Gibbs chain."
             .into(),
     ];
     Ok(Parts {

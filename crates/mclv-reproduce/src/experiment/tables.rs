@@ -1,4 +1,4 @@
-//! Tables 1 and 2: likelihoods of CD, PCD and LVS under the paper's protocol, published against ours.
+//! Tables 1 and 2: likelihoods of CD, PCD and LVS under the paper's protocol, ours and published.
 
 use super::{Parts, column, is_enumerable, likelihood, likelihoods_of};
 use crate::options::Options;
@@ -25,7 +25,8 @@ fn model(setup: &Setup, line: &Published, options: &Options, seed: u64) -> Model
     options.paper(line.method, options.hidden(setup.n_hidden), line.learning_rate, seed)
 }
 
-/// All seeds by enumeration where that takes seconds; else estimates, and the first seed by enumeration too.
+/// All seeds by enumeration if that takes seconds; else by estimates, and the first seed also by
+/// enumeration.
 pub(super) fn tasks(setup: &Setup, options: &Options) -> Vec<Task> {
     let mut tasks = Vec::new();
     for (n, &seed) in options.seeds.iter().enumerate() {
@@ -54,7 +55,7 @@ pub(super) fn parts(setup: &Setup, options: &Options, store: &Store) -> Result<P
             largest_se = largest_se.max(l.log_z.std_err.unwrap_or(f64::INFINITY));
             n_estimates += 1;
         }
-        // Where both are known, they are compared.
+        // If both are known, they are compared.
         for model in &models {
             if let (Some(exact), Some(estimate)) =
                 (store.find(&likelihood(model, true))?, store.find(&likelihood(model, false))?)
@@ -104,22 +105,22 @@ pub(super) fn parts(setup: &Setup, options: &Options, store: &Store) -> Result<P
     let mut notes = Vec::new();
     if options.starts == Starts::Weighted {
         notes.push(
-            "Starts of tours are drawn from a table that is made anew when the effective sample size of the weights falls below \
-             a fifth, and weighted: the law of the paper's `fresh` starts in the limit, at a fraction of the time \
-             (`--starts fresh` for the paper's own)."
+            "Starts of tours are drawn from a table and weighted. The table is rebuilt when the effective sample size of \
+             the weights falls below a fifth. In the limit this gives the distribution of the paper's `fresh` starts, \
+             in a fraction of the time. `--starts fresh` uses the paper's starts."
                 .into(),
         );
     }
     if n_estimates > 0 {
         notes.push(format!(
-            "{n_estimates} of the likelihoods come from estimates of log Z, by tours, or by AIS where tours do not return; their \
-             standard errors are at most {largest_se:.3} nats. The others are exact."
+            "{n_estimates} of the likelihoods use estimates of log Z, by tours, or by AIS if tours do not return. Their \
+             standard errors are at most {largest_se:.3} nats. The other likelihoods are exact."
         ));
     }
     Ok(Parts { tables, notes, ..Parts::default() })
 }
 
-/// LVS against each of the others, on the seeds that both have.
+/// Tests LVS against each of the others, on the seeds that both have.
 fn t_tests(all: &[(&str, Vec<Option<f64>>)]) -> Option<Table> {
     let (tours, chains): (Vec<_>, Vec<_>) = all.iter().partition(|(method, _)| method.starts_with("LVS"));
     let mut rows = Vec::new();
@@ -165,6 +166,6 @@ fn check_table(checks: &[(&str, Likelihoods, Likelihoods)]) -> Table {
         column("error", 3),
         column("by", 0),
     ];
-    let title = "Estimates of log Z against enumeration, for the models where both were made.".into();
+    let title = "Estimates of log Z compared with enumeration, for the models that have both.".into();
     Table { name: "estimates".into(), title, columns, rows: rows.collect() }
 }

@@ -1,4 +1,5 @@
-//! What the paper's mean-field chain hides: the same training and the same estimates with the model's own Gibbs chain.
+//! The mean-field chain of the paper compared with the model's own Gibbs chain, in training and in
+//! estimates.
 
 use super::{Parts, column, likelihood, likelihoods_of};
 use crate::options::{Options, true_gibbs};
@@ -75,11 +76,11 @@ pub(super) fn tasks(options: &Options) -> Vec<Task> {
 
 pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     let notes = vec![
-        "Training with `drop` and the true chain: tours that leave the data and do not return in K steps are left out, so nothing \
-         pushes the model's mass away from where they went."
+        "With `drop` and the true chain, tours that leave the data and do not return in K steps are left out. So \
+         training never lowers the probability of the states that they reach."
             .into(),
-        "The guarantees of tours hold for the true chain; the mean-field chain returns to where it began and reports log Z_S with \
-         great confidence."
+        "The guarantees of tours hold for the true chain. The mean-field chain returns to its own start and reports \
+         log Z_S with a small error bar."
             .into(),
     ];
     Ok(Parts {
@@ -118,7 +119,7 @@ fn estimates(options: &Options, store: &Store) -> Result<Table> {
         column("mean length", 3),
         column("exact log Z", 3),
         column("from tours", 3),
-        column("its error bar", 4),
+        column("error bar", 4),
         column("its error", 3),
     ];
     let title = "Tours from the stopping set (one state per row) under both chains.".into();

@@ -1,4 +1,4 @@
-//! Go on from a trained model, and find the likelihood where that leads.
+//! Continues training from a trained model, and computes the likelihood of the result.
 
 use super::train::Listening;
 use super::{DataSets, Likelihoods, NoReport, likelihood};

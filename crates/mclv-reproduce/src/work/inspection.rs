@@ -1,8 +1,10 @@
-//! See which tours a chain is in after K steps: long ones more often than they are made (the inspection paradox).
+//! Finds the tours in which chains are after K steps: long tours are over-represented (the
+//! inspection paradox).
 //!
-//! A chain is an endless row of tours, cut at its visits to the stopping set. A tour of length ξ covers ξ steps, so whoever
-//! looks after K steps finds it ξ times as often as its law says: exactly so in the limit of large K, where the length found
-//! has the mean `E[ξ²]/E[ξ]`.
+//! A chain is an endless sequence of tours, cut at its visits to the stopping set. A tour of length
+//! ξ covers ξ steps. After K steps, a chain is therefore in such a tour ξ times as often as the
+//! distribution of lengths says. This is exact in the limit of large K, where the length of the
+//! tour that is found has the mean `E[ξ²]/E[ξ]`.
 
 use super::{DataSets, check_cancelled};
 use crate::task::InspectionOf;
@@ -17,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// Tours of more steps are called long.
 const LONG: u32 = 10;
 
-/// What was found after some steps.
+/// The tours that were found after some steps.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inspection {
     /// Steps made.
@@ -30,22 +32,22 @@ pub struct Inspection {
     pub long: f64,
 }
 
-/// What was found, and what there was to find.
+/// The tours that were found, compared with all tours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Inspected {
     /// After different numbers of steps.
     pub after: Vec<Inspection>,
-    /// Whole tours on the way.
+    /// Number of complete tours on the way.
     pub n_tours: u64,
     /// Their mean length.
     pub mean_length: f64,
-    /// The share of them of more than ten steps.
+    /// The share of tours with more than ten steps.
     pub long: f64,
-    /// The mean that the steps of those tours see: `Σξ²/Σξ`.
+    /// The mean length of the tour of a random step: `Σξ²/Σξ`.
     pub mean_length_seen: f64,
-    /// The share of their steps that are in a tour of more than ten.
+    /// The share of steps in tours of more than ten steps.
     pub long_seen: f64,
-    /// Chains whose tour was not over in the end, and was booked with the length it had.
+    /// Chains whose last tour was not over. It is recorded with its length so far.
     pub n_cut: usize,
 }
 
@@ -75,7 +77,8 @@ pub(super) fn run(
         let v = rbm.sample_v_from_h(&Rows::Bits(h), draws(0))?;
         h = rbm.sample_h_from_v(&Rows::Bits(v), draws(1))?;
         step += 1;
-        // The tour that begins after `begun` steps holds the states begun + 1 … step, if it ends here.
+        // If it ends here, the tour that started after `begun` steps holds the states begun + 1 …
+        // step.
         let mut still = Vec::with_capacity(open.len());
         for (r, &c) in open.iter().enumerate() {
             let chain = &mut chains[c];
@@ -123,14 +126,15 @@ fn select(h: BitRows, rows: &[usize]) -> BitRows {
 }
 
 struct Chain {
-    /// Steps made when the current tour began.
+    /// Number of steps at the start of the current tour.
     begun: u32,
-    /// The length of the tour at each of the steps asked for, as far as known.
+    /// The length of the tour at each observed step, if known.
     found: Vec<u32>,
 }
 
 impl Chain {
-    /// A tour of `length` ends at `step`: it holds all steps asked for up to here that no tour had before.
+    /// Records a tour of `length` that ends at `step`. It holds all observed steps up to here that
+    /// belong to no earlier tour.
     fn find(&mut self, at: &[u32], step: u32, length: u32) {
         while at.get(self.found.len()).is_some_and(|&k| k <= step) {
             self.found.push(length);

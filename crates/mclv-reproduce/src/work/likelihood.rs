@@ -1,4 +1,4 @@
-//! Find the likelihood of a model on training and test rows.
+//! Computes the likelihood of a model for training and test rows.
 
 use super::DataSets;
 use crate::task::LikelihoodOf;
@@ -8,7 +8,7 @@ use mclv::progress::Progress;
 use mclv::{Likelihood, Rbm, Result};
 use serde::{Deserialize, Serialize};
 
-/// The target error of an estimate; the comparison asks for 0.05 at most.
+/// The wanted standard error of an estimate. The comparison needs at most 0.05.
 const TARGET_SE: f64 = 0.02;
 
 /// The likelihoods of a model.

@@ -1,4 +1,4 @@
-//! Do one task: a file for each kind.
+//! Runs one task. There is one file for each kind of task.
 
 mod ascent;
 mod inspection;
@@ -47,7 +47,7 @@ impl DataSets {
     }
 }
 
-/// Do a task. Returns its result, and the seconds that were spent on it before an interruption.
+/// Runs a task. Returns its result, and the seconds spent before an interruption.
 pub(crate) fn run(
     task: &Task,
     store: &Store,
@@ -81,7 +81,7 @@ pub(crate) fn run(
     })
 }
 
-/// The model that a training ended with.
+/// The final model of a training.
 fn model(of: &ModelOf, store: &Store) -> Result<Rbm> {
     let folder = RunFolder::new(store.path(&Task::Train(of.clone())));
     Ok(ModelFile::load(folder.model())?.rbm)
@@ -102,7 +102,7 @@ impl Progress for NoReport<'_> {
     }
 }
 
-/// Stop if that is wished.
+/// Returns an error if the listener asks to stop.
 fn check_cancelled(progress: &dyn Progress) -> Result<()> {
     if progress.cancelled() { Err(Error::Cancelled) } else { Ok(()) }
 }

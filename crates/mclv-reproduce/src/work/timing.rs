@@ -1,4 +1,4 @@
-//! Measure the time of an epoch of training, without evaluations.
+//! Measures the time of an epoch of training, without evaluations.
 
 use super::DataSets;
 use super::train::Stoppable;
@@ -15,9 +15,9 @@ use std::time::Instant;
 pub struct Timed {
     /// Seconds of the fastest epoch, on one thread.
     pub seconds: f64,
-    /// Updates in it.
+    /// Updates in the epoch.
     pub n_updates: usize,
-    /// Rows in it.
+    /// Rows in the epoch.
     pub n_rows: usize,
 }
 

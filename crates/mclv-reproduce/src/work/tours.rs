@@ -1,4 +1,4 @@
-//! Make the tours of a model, and say what became of them.
+//! Runs tours of a model and summarises them.
 
 use super::DataSets;
 use crate::task::{ToursFrom, ToursOf};
@@ -9,33 +9,33 @@ use mclv::tour::{Ccdf, Estimate, Extremes, FirstStep, TourEngine, TourSettings, 
 use mclv::{Rbm, Result, StoppingSet};
 use serde::{Deserialize, Serialize};
 
-/// Neighbouring lengths of the tail function differ by this factor at least.
+/// Neighbouring lengths of the tail function differ by at least this factor.
 const THINNING: f64 = 1.1;
-/// The grey of places without a picture: `60` in hexadecimal.
+/// The grey of empty places: `60` in hexadecimal.
 const GREY: f32 = 96.0 / 255.0;
 
-/// What became of tours.
+/// The results of tours.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Toured {
     /// States in the stopping set.
     pub n_states: usize,
-    /// Tours made.
+    /// Number of tours.
     pub n_tours: usize,
-    /// Those that returned.
+    /// Tours that returned.
     pub n_complete: usize,
-    /// Those that returned to their own start.
+    /// Tours that returned to their own start.
     pub n_own_start: usize,
-    /// Those that returned after one step.
+    /// Tours that returned after one step.
     pub n_one_step: usize,
     /// Mean of `min(ξ, K)`.
     pub mean_length: Estimate,
     /// The tail function, thinned.
     pub ccdf: Ccdf,
-    /// `log Z`, from tours that began in the stopping set.
+    /// `log Z`, if tours started in the stopping set.
     pub log_z: Option<LogZ>,
-    /// The estimate of `log Z` as tours come in.
+    /// Estimates of `log Z` from the first tours, for growing numbers of tours.
     pub running: Vec<RunningZ>,
-    /// By the label of the row that a tour began at.
+    /// Results by the label of the row at which a tour started.
     pub by_label: Vec<LabelTours>,
     /// Pictures, if asked for.
     pub pictures: Option<Pictured>,
@@ -44,35 +44,37 @@ pub struct Toured {
 /// `log Ẑ` from the first tours.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RunningZ {
-    /// How many tours.
+    /// Number of tours.
     pub n_tours: usize,
     /// `log Z_S + log mean length`.
     pub log_z: f64,
-    /// Standard error, delta method.
+    /// Standard error, by the delta method.
     pub std_err: f64,
 }
 
-/// What became of the tours of one label.
+/// The results of the tours of one label.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct LabelTours {
     /// The label.
     pub label: String,
-    /// Tours; a state that several rows gave counts for each with its share.
+    /// Number of tours. A tour from a state that several rows gave counts for each row with its
+    /// share.
     pub n_tours: f64,
-    /// The share of one step.
+    /// The share of tours with one step.
     pub one_step: f64,
     /// Tours that did not return.
     pub n_unfinished: f64,
 }
 
-/// Pictures of tours: where they began and the next visible state, values from 0 to 255.
+/// Pictures of tours: their starts and the next visible states, with values from 0 to 255.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Pictured {
     /// Height and width.
     pub shape: (usize, usize),
     /// The lengths of the shortest and the longest tours.
     pub lengths: [Vec<u32>; 2],
-    /// In hexadecimal: starts and next states of the shortest, starts and next states of the longest.
+    /// In hexadecimal: starts and next states of the shortest, starts and next states of the
+    /// longest.
     pub lines: [String; 4],
 }
 
@@ -97,7 +99,7 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
         None => None,
         Some(shape) => {
             let Extremes { shortest, longest } = engine.extremes(&tours, &settings, rows, of.n_pictures)?;
-            // Places without a picture are grey.
+            // Empty places are grey.
             let width = of.n_pictures * rbm.n_visible();
             let line = |steps: &[FirstStep], layer: fn(&FirstStep) -> &[f32]| {
                 let mut values: Vec<f32> = steps.iter().flat_map(layer).copied().collect();
@@ -134,7 +136,7 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
     })
 }
 
-/// After 1, 2, 3, 4, 5, 6, 8, 10, 12 … tours.
+/// The numbers of tours 1, 2, 3, 4, 5, 6, 8, 10, 12, ….
 fn running(tours: &Tours) -> Vec<RunningZ> {
     let (mut sum, mut squares, mut next) = (0.0, 0.0, 1usize);
     let mut points = Vec::new();

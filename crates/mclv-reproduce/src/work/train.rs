@@ -1,4 +1,4 @@
-//! Train a model in its run folder, or go on where that stopped.
+//! Trains a model in its run folder, or continues an interrupted training.
 
 use crate::task::ModelOf;
 use mclv::gradient::TourInfo;
@@ -8,25 +8,25 @@ use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, Warni
 use mclv::{Error, Result};
 use serde::{Deserialize, Serialize};
 
-/// What became of a training.
+/// The result of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Trained {
-    /// The epoch in which a parameter became NaN or absurd; the model is that of the epoch before.
+    /// The epoch in which training diverged. The model is then that of the epoch before.
     pub diverged_in: Option<usize>,
     /// Epochs with an evaluation.
     pub curve: Vec<CurvePoint>,
-    /// What happened to tours in the first epoch that had some, and in the last.
+    /// The tours of the first epoch with tours, and of the last epoch.
     pub tours: Option<(TourInfo, TourInfo)>,
     /// The last `log Z`.
     pub log_z: Option<LogZ>,
 }
 
-/// An evaluation in the course of training.
+/// An evaluation during training.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CurvePoint {
     /// Epochs done.
     pub epoch: usize,
-    /// Mean log-likelihood of 5,000 training rows (in the end of all).
+    /// Mean log-likelihood of 5,000 training rows (at the end, of all training rows).
     pub train: f64,
     /// Mean log-likelihood of the validation rows.
     pub validation: Option<f64>,
@@ -35,7 +35,7 @@ pub struct CurvePoint {
     pub std_err: Option<f64>,
 }
 
-/// Train; returns also the seconds of earlier sittings.
+/// Trains a model. Also returns the seconds spent before an interruption.
 pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) -> Result<(Trained, f64)> {
     let path = folder.path();
     let quiet = super::NoReport(progress);
@@ -44,10 +44,10 @@ pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) 
     if is_begun && *run.input() != model.input() {
         return Err(Error::malformed(
             path,
-            "holds a run with other settings than its name says; delete it, and it is made again",
+            "it holds a run with other settings than its name says; delete it, and it is made again",
         ));
     }
-    // One checkpoint every minute: an interruption costs no more.
+    // One checkpoint per minute, so that an interruption costs at most a minute.
     let checkpoints = Checkpoints { every_epochs: usize::MAX, every_minutes: 1.0 };
     let mut listening = Listening(progress);
     let training = run.training().checkpoints(checkpoints).observe(&mut listening);
@@ -81,13 +81,13 @@ pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) 
         tours: first.map(|first| (first.clone(), tours.next_back().unwrap_or(first))),
         log_z: metrics.last().and_then(|m| m.log_z.clone()),
     };
-    // The model is there; nobody will go on from here.
+    // The model is finished, so the checkpoint is no longer needed.
     let checkpoints = folder.checkpoints();
     std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
     Ok((trained, before))
 }
 
-/// Evaluations and warnings end up in the results.
+/// Collects evaluations and warnings for the results.
 pub(super) struct Listening<'a>(pub(super) &'a dyn Progress);
 
 impl Progress for Listening<'_> {
@@ -102,7 +102,7 @@ impl Progress for Listening<'_> {
 
 impl Listener for Listening<'_> {}
 
-/// Passes on the wish to stop and nothing else.
+/// Passes on only the request to stop.
 pub(super) struct Stoppable<'a>(pub(super) &'a dyn Progress);
 
 impl Progress for Stoppable<'_> {

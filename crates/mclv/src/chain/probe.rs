@@ -134,8 +134,8 @@ fn next_direction(weights: &[f64], n_hidden: usize, before: &[Vec<f64>]) -> Opti
 }
 
 /// Puts chains into random states, drawn from streams of `purpose`. Every other chain gets a random
-/// hidden state, from which a visible state is drawn; the rest get a random visible state. Afterwards
-/// all visible states are set.
+/// hidden state, from which a visible state is drawn; the rest get a random visible state.
+/// Afterwards all visible states are set.
 pub(crate) fn scatter(chains: &mut Chains, rbm: &Rbm, seed: u64, purpose: Purpose, scratch: &mut Scratch) {
     let random = |chain: usize, n_bits: usize| {
         let mut rng = stream(seed, purpose, 1 << 40 | chain as u64).reader();
@@ -181,7 +181,8 @@ mod tests {
         assert_eq!(Probe::new(&flat).n_numbers(), 1, "without weights there is no direction");
     }
 
-    /// Two equal modes, far from each other: their energies are alike, so that only a direction tells them apart.
+    /// Two equal modes, far from each other, have the same energies, so only a direction tells them
+    /// apart.
     #[test]
     fn two_equal_modes_are_told_apart() {
         let (n, w) = (12, 1.0);

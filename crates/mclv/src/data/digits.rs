@@ -1,7 +1,7 @@
 //! Unpack the built-in handwritten digits: 1,797 pictures of 8 × 8 pixels.
 //!
-//! E. Alpaydin and C. Kaynak, *Optical Recognition of Handwritten Digits*, UCI Machine Learning Repository,
-//! CC BY 4.0; from the copy in scikit-learn (BSD 3-Clause). See `assets/README.md`.
+//! E. Alpaydin and C. Kaynak, *Optical Recognition of Handwritten Digits*, UCI Machine Learning
+//! Repository, CC BY 4.0; from the copy in scikit-learn (BSD 3-Clause). See `assets/README.md`.
 
 use std::path::Path;
 

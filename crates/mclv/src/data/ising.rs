@@ -131,8 +131,8 @@ mod tests {
         assert!((Ising::new(10.0).entropy() - 2f64.ln()).abs() < 1e-6);
     }
 
-    /// χ² of draws against the law, over classes of alignment and number of spins up and whether site 5 is
-    /// up, and its 1 − 1e-4 quantile (Wilson–Hilferty).
+    /// χ² of draws against the law, over classes of alignment and number of spins up and whether
+    /// site 5 is up, and its 1 − 1e-4 quantile (Wilson–Hilferty).
     fn chi2(law: &Ising, states: &[usize]) -> (f64, f64) {
         let class = |s: usize| (alignment(s), s.count_ones(), s >> 5 & 1);
         let mut classes = BTreeMap::<_, (f64, f64)>::new();
@@ -181,7 +181,7 @@ mod tests {
             assert!(parts[..i].iter().all(|b| b.rows != a.rows));
         }
         assert_eq!(parts[0], make(CRITICAL_BETA, Split::Train, 1));
-        // Other draws are other results: that is for the changelog.
+        // Other draws change results: mention it in the changelog.
         assert_eq!(&parts[0].provenance.sha256[..16], "4af6d9e2705087fd");
     }
 

@@ -390,7 +390,7 @@ mod tests {
         }
     }
 
-    /// A listener that keeps what it is asked, and allows what contains a word.
+    /// A listener that records the questions, and allows those that contain a word.
     #[cfg(feature = "fetch")]
     struct Asked(&'static str, std::sync::Mutex<Vec<String>>);
 

@@ -207,8 +207,8 @@ mod tests {
         bits
     }
 
-    /// The z-scores of the column frequencies and of the frequencies of 1-1 in neighbouring columns, if
-    /// bits are independent with these probabilities.
+    /// The z-scores of the column frequencies and of the frequencies of 1-1 in neighbouring
+    /// columns, if bits are independent with these probabilities.
     fn z_scores(bits: &BitRows, p: &[f32]) -> Vec<f64> {
         let n = bits.n_rows() as f64;
         let z = |p: f64, on: &dyn Fn(usize) -> bool| {
@@ -289,7 +289,7 @@ mod tests {
         assert_ne!(draw(1, Split::Test, 0), reference);
     }
 
-    /// Changing these bits changes everybody's results: that is for the changelog.
+    /// Other bits change all results: mention it in the changelog.
     #[test]
     fn bernoulli_bits_are_stable() {
         let drawn = bits(binarize(&grey(3, &[0.5; 70]), Binarize::Bernoulli, 42, 1));

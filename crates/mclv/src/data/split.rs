@@ -114,7 +114,7 @@ mod tests {
         assert_ne!(Split::Test.of_file(30, 1), Split::Test.of_file(30, 2));
     }
 
-    /// Other rows are other results: that is for the changelog.
+    /// Other rows change results: mention it in the changelog.
     #[test]
     fn the_parts_are_stable() {
         assert_eq!(Split::Test.of_file(50, 42), [2, 14, 15, 19, 30]);

@@ -1,4 +1,5 @@
-//! Estimate the gradient of the log-likelihood: `⟨v hᵀ⟩_data − ⟨v hᵀ⟩_model`, and likewise for `v` and `h`.
+//! Estimate the gradient of the log-likelihood: `⟨v hᵀ⟩_data − ⟨v hᵀ⟩_model`, and likewise for `v`
+//! and `h`.
 //!
 //! The trainer computes the positive phase from the minibatch. An [`Estimator`] computes the
 //! negative phase: it subtracts weighted pairs `(v, h)` whose average stands for the expectation

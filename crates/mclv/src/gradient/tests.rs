@@ -1,10 +1,13 @@
-//! Do the estimators estimate the gradient? Each is held against naive enumeration of the joint states.
+//! Test that the estimators estimate the gradient. Each is compared with naive enumeration of the
+//! joint states.
 //!
-//! **False alarms.** Every estimate is the mean of independent replicates, its error bar their spread; what is asked of
-//! it is asked of each component's `|z|`. The whole suite makes fewer than 2,000 such comparisons, and
-//! `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code would fail for fewer than one choice of seeds in 10,000.
+//! **False alarms.** Every estimate is the mean of independent replicates, and its error bar is
+//! their spread. Each component's `|z|` is tested. The whole suite makes fewer than 2,000 such
+//! comparisons, and `2(1 − Φ(5.5)) = 3.8e-8`, so correct code would fail for fewer than one choice
+//! of seeds in 10,000.
 //!
-//! **Power.** Each check has a control: a broken or biased variant that the same check must reject, by twice the limit.
+//! **Power.** Each check has a control: a broken or biased variant that the same check must reject,
+//! by twice the limit.
 
 mod carry;
 mod cd;
@@ -21,10 +24,10 @@ use crate::progress::Silent;
 use crate::statistics::largest;
 use mclv_kernels::tiles::Tiles;
 
-/// The largest `|z|` that is put down to chance.
+/// The largest `|z|` that is attributed to chance.
 const LIMIT: f64 = 5.5;
 
-/// Means and spreads of the differences between estimates and what they should be.
+/// Means and spreads of the differences between estimates and their true values.
 #[derive(Default)]
 struct Replicates {
     n: f64,
@@ -49,7 +52,7 @@ impl Replicates {
         (self.squares[k] - self.sums[k] * self.sums[k] / self.n) / (self.n - 1.0)
     }
 
-    /// The largest mean difference, whatever its error.
+    /// The largest mean difference, without regard to its error.
     fn max_bias(&self) -> f64 {
         largest(self.sums.iter().map(|sum| (sum / self.n).abs()))
     }
@@ -71,7 +74,8 @@ impl Replicates {
         assert!(z > 2.0 * LIMIT, "{what} must be caught: max |z| = {z:.2}");
     }
 
-    /// How far the spread of components `range` is from `expected`, in standard errors of a normal sample's variance.
+    /// How far the spread of components `range` is from `expected`, in standard errors of a normal
+    /// sample's variance.
     fn variance_z(&self, range: std::ops::Range<usize>, expected: impl Fn(usize) -> f64) -> f64 {
         let z = |k: usize| (self.variance(k) / expected(k) - 1.0) / (2.0 / self.n).sqrt();
         largest(range.map(|k| z(k).abs()))
@@ -90,13 +94,13 @@ fn list(moments: &Gradient, scale: f64) -> Vec<f64> {
     all.map(|x| scale * f64::from(x)).collect()
 }
 
-/// Do something with an update whose minibatch is all of the data.
+/// Runs `work` with an update whose minibatch is all of the data.
 fn with_update<R>(rbm: &Rbm, data: &Rows, step: Step, work: impl FnOnce(Update<'_>) -> R) -> R {
     let rows: Vec<usize> = (0..data.n_rows()).collect();
     work(Update::new(Minibatch { rbm, data, rows: &rows, weights: None, step }, &Silent))
 }
 
-/// The model's moments as `estimator` has them in this update.
+/// The model's moments, as `estimator` estimates them in this update.
 fn negative(estimator: &mut dyn Estimator, rbm: &Rbm, data: &Rows, step: Step) -> Vec<f64> {
     let mut moments = Gradient::zeros(rbm.n_visible(), rbm.n_hidden());
     assert!(with_update(rbm, data, step, |update| estimator.estimate(&update, &mut moments)).unwrap());

@@ -122,8 +122,8 @@ impl<'a> Update<'a> {
         negative.into_iter().flatten().collect()
     }
 
-    /// Does the work of [`work`](Self::work) for the blocks of the minibatch. `work` receives `h ~
-    /// p(h|v)` of its rows, and applies the weights of the rows by [`Minibatch::pairs`].
+    /// Does the work of [`work`](Self::work) for the blocks of the minibatch. `work` receives
+    /// `h ~ p(h|v)` of its rows, and applies the weights of the rows by [`Minibatch::pairs`].
     pub(super) fn work_from_rows(
         &self,
         work: impl Fn(&Minibatch<'_>, usize, Vec<u64>, &mut Scratch) -> PairBlock + Sync + Send,

@@ -1,4 +1,5 @@
-//! The gradient as a value: differences of moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs, centred at the end.
+//! The gradient as a value: differences of moments `Σ v hᵀ`, `Σ v`, `Σ h` of weighted pairs,
+//! centred at the end.
 
 use super::pairs::{PairBlock, in_blocks, total_weight};
 use crate::data::{RealRows, Rows};

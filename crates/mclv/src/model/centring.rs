@@ -1,11 +1,13 @@
 //! Convert between the plain and the centred parameters of a model.
 //!
-//! The centred energy subtracts offsets `μ` and `λ` from the states (Melchior, Fischer and Wiskott 2016):
+//! The centred energy subtracts offsets `μ` and `λ` from the states (Melchior, Fischer and Wiskott
+//! 2016):
 //!
 //! ```text
 //! E'(v,h) = −(v−μ)ᵀW(h−λ) − βᵀ(v−μ) − αᵀ(h−λ)
 //! ```
-//! It is the same family of models, `b = β − Wλ` and `a = α − Wᵀμ`, with a better conditioned gradient.
+//! It is the same family of models, `b = β − Wλ` and `a = α − Wᵀμ`, with a better conditioned
+//! gradient.
 
 use super::Rbm;
 use crate::{Error, Result};

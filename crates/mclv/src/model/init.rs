@@ -17,9 +17,9 @@ pub enum Init {
     /// centres these inputs on 0.
     #[default]
     Data,
-    /// As in the paper's code: `W ~ U(±0.1/√(n_visible + n_hidden))`, `a = 0`, `b_i = ln((p_i +
-    /// 0.01)/(1 − p_i))`. If `p_i > 0.99`, the divisor is held at 0.01; the paper's data never need
-    /// this.
+    /// As in the paper's code: `W ~ U(±0.1/√(n_visible + n_hidden))`, `a = 0`,
+    /// `b_i = ln((p_i + 0.01)/(1 − p_i))`. If `p_i > 0.99`, the divisor is held at 0.01; the
+    /// paper's data never need this.
     Paper,
 }
 

@@ -11,9 +11,9 @@ impl Rbm {
     /// Returns the pseudo-log-likelihood `Σ_i log p(v_i | v_{−i})` of each row.
     ///
     /// The value is deterministic and covers all units, unlike the estimate from one flipped unit
-    /// that other packages print. For a grey value `v_i` the term is `v_i log p(1|…) + (1 − v_i)
-    /// log p(0|…)`. The value needs no `Z`, is comparable between models on the same data, and is
-    /// *not* the likelihood.
+    /// that other packages print. For a grey value `v_i` the term is
+    /// `v_i log p(1|…) + (1 − v_i) log p(0|…)`. The value needs no `Z`, is comparable between
+    /// models on the same data, and is *not* the likelihood.
     ///
     /// # Cost
     /// `n_visible · n_hidden` softplus per row (twice that for grey values), in `f64`.

@@ -424,9 +424,10 @@ pub(crate) mod tests {
         }
     }
 
-    /// Draw v exactly from p by enumeration, make one block-Gibbs step, and compare the histogram with p again:
-    /// a correct step leaves p as it is, however slowly it mixes. TV must stay within four times its Monte Carlo
-    /// floor (false alarm far below 1e-6); a step with the hidden bias dropped must not.
+    /// Draw v exactly from p by enumeration, make one block-Gibbs step, and compare the histogram
+    /// with p again: a correct step leaves p as it is, however slowly it mixes. TV must stay within
+    /// four times its Monte Carlo floor (false alarm far below 1e-6); a step with the hidden bias
+    /// dropped must not.
     #[test]
     fn a_gibbs_step_leaves_the_model_distribution_alone_and_a_broken_one_does_not() {
         let (n_visible, n) = (5, 200_000);

@@ -96,8 +96,8 @@ impl Rbm {
 mod tests {
     use super::*;
 
-    /// Unit by unit: a detector of one row in 1,000, one that halves the rows, a weak one, one without weights, one that
-    /// is always on, one that is always off.
+    /// Unit by unit: a detector of one row in 1,000, one that halves the rows, a weak one, one
+    /// without weights, one that is always on, one that is always off.
     #[test]
     fn units_are_judged_by_what_they_do() {
         let w = [20.0, 6.0, 0.3, 0.0, 0.0, 0.0, 0.0, -6.0, 0.3, 0.0, 0.0, 0.0];

@@ -1,17 +1,17 @@
-//! Say whether several estimates of one `log Z` agree.
+//! Tests whether several estimates of one `log Z` agree.
 
 use super::{Guarantee, LogZ};
 use crate::statistics::normal_quantile;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// The probability that estimates which are all right are said to disagree, whatever their number.
+/// The probability that correct estimates, in any number, are reported as disagreeing.
 const FALSE_ALARM: f64 = 1e-3;
 
 /// Relative error that the single precision of the parameters may cause.
 const ROUNDING: f64 = 1e-6;
 
-/// What the comparison of two estimates has shown.
+/// The result of comparing two estimates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Outcome {
@@ -19,7 +19,7 @@ pub enum Outcome {
     Agree,
     /// The difference is larger than the errors allow.
     Disagree,
-    /// One is a bound without an interval, and it is on its side of the other.
+    /// One is a bound without an interval, and the other respects this bound.
     DoesNotContradict,
     /// One of them has neither an interval nor an error bar.
     NotCompared,
@@ -30,37 +30,38 @@ pub enum Outcome {
 pub struct Comparison {
     /// The names of the two estimates: their methods, unless [`Agreement::of_named`] gave others.
     pub methods: (String, String),
-    /// The first estimate less the second, in nats.
+    /// The first estimate minus the second, in nats.
     pub difference: f64,
     /// The difference in standard errors, if the two were compared.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sigma: Option<f64>,
-    /// What the comparison has shown.
+    /// The result of the comparison.
     pub outcome: Outcome,
 }
 
 /// The comparison of several estimates, in pairs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Agreement {
-    /// Whether no pair disagrees; `None` if no two estimates with intervals were compared.
+    /// True if no pair disagrees; `None` if no two estimates with intervals were compared.
     pub agree: Option<bool>,
     /// All pairs, in order.
     pub pairs: Vec<Comparison>,
-    /// Estimates that were compared with no other, because they have neither an interval nor an error bar.
+    /// Estimates without an interval that were compared with no other.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<String>,
 }
 
 impl Agreement {
-    /// Compare all pairs.
+    /// Compares all pairs of estimates.
     ///
-    /// Two estimates that have intervals (or are exact) agree if their difference is within their errors. A bound
-    /// without an interval can only contradict: a lower bound if it is too high, an upper bound if it is too low. All
-    /// other pairs are left out, because an unknown error cannot be compared.
+    /// Two estimates that have intervals (or are exact) agree if their difference is within their
+    /// errors. A bound without an interval can only contradict: a lower bound if it is too high, an
+    /// upper bound if it is too low. All other pairs are left out, because their errors are
+    /// unknown.
     ///
     /// # Guarantee
-    /// If all intervals hold, one verdict in a thousand says "disagree", whatever the number of pairs. To agree is not to
-    /// be right, as where no method has found a mode.
+    /// If all intervals hold, one verdict in a thousand is "disagree", whatever the number of
+    /// pairs. Estimates that agree can all be wrong, for example if no method has found a mode.
     ///
     /// ```
     /// use mclv::{Rbm, partition::{self, Agreement, AisSettings}, progress::Silent};
@@ -77,7 +78,7 @@ impl Agreement {
         Self::of_named(&named)
     }
 
-    /// As [`new`](Self::new), for estimates that other names than their methods tell apart.
+    /// Like [`new`](Self::new), with a name for each estimate.
     pub fn of_named(estimates: &[(String, &LogZ)]) -> Self {
         let pairs = || {
             let of = |(k, a)| estimates[k + 1..].iter().map(move |b: &(String, &LogZ)| (a, b));
@@ -107,7 +108,7 @@ fn has_interval(z: &LogZ) -> bool {
     z.is_exact() || z.interval.is_some()
 }
 
-/// The standard error of an estimate towards values above it, or below it.
+/// The standard error of an estimate, for differences upwards or downwards.
 fn error(z: &LogZ, above: bool) -> f64 {
     match z.interval {
         _ if z.is_exact() => 0.0,
@@ -117,8 +118,8 @@ fn error(z: &LogZ, above: bool) -> f64 {
     }
 }
 
-/// How many standard errors two estimates are apart; 0 if a bound allows for the difference. `None` if nothing can be
-/// said.
+/// The difference of two estimates in standard errors; 0 if a bound allows the difference; `None`
+/// if the two cannot be compared.
 fn sigma(a: &LogZ, b: &LogZ) -> Option<f64> {
     let bounds = |z: &LogZ| {
         let is = |side| !has_interval(z) && z.guarantee == side && z.std_err.is_some();
@@ -215,7 +216,8 @@ mod tests {
     use super::*;
     use crate::partition::Method;
 
-    /// An estimate with an interval of ± 1.96 standard errors, unless it is exact or has no error bar.
+    /// An estimate with an interval of ± 1.96 standard errors, unless it is exact or has no error
+    /// bar.
     fn made_up(method: Method, value: f64, std_err: Option<f64>, guarantee: Guarantee) -> LogZ {
         let is_exact = guarantee == Guarantee::Exact;
         let interval = std_err.filter(|_| !is_exact).map(|se| (value - 1.96 * se, value + 1.96 * se));
@@ -286,7 +288,7 @@ mod tests {
         assert_eq!(Agreement::new(&[exact()]).to_string(), "nothing to compare");
     }
 
-    /// Nothing was seen, so the error bar is unknown: this is neither agreement nor disagreement.
+    /// An unknown error bar gives neither agreement nor disagreement.
     #[test]
     fn unknown_errors_are_left_out() {
         let unknown = made_up(Method::Mclv, 100.0004, None, Guarantee::LowerBound);

@@ -205,8 +205,9 @@ mod tests {
         crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value
     }
 
-    /// The mean of `Ẑ/Z` over 400 independent runs is 1 within 4.5 standard errors (false alarm 7e-6 each), also with
-    /// few temperatures and a base far from the model, however they are spaced; a base whose Z is mistaken is caught.
+    /// The mean of `Ẑ/Z` over 400 independent runs is 1 within 4.5 standard errors (false alarm
+    /// 7e-6 each), also with few temperatures and a base far from the model, however they are
+    /// spaced; a base whose Z is mistaken is caught.
     #[test]
     fn z_is_unbiased_and_a_wrong_base_is_caught() {
         for (spacing, rbm_seed) in [(Spacing::Linear, 110), (Spacing::Sigmoid, 111), (Spacing::Adaptive, 112)]
@@ -232,8 +233,8 @@ mod tests {
         }
     }
 
-    /// 200 runs of 128 chains: the interval, where there is one, covers `log Z` at least 178 times of 200 if it covers
-    /// 95 % of the time (false alarm 3e-4), and is there nearly always.
+    /// 200 runs of 128 chains: the interval, where there is one, covers `log Z` at least 178 times
+    /// of 200 if it covers 95 % of the time (false alarm 3e-4), and is there nearly always.
     #[test]
     fn intervals_cover() {
         let rbm = random_rbm(8, 5, 1.0, 113);

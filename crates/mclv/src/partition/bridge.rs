@@ -1,5 +1,5 @@
-//! Estimate `log Z` by Bennett's acceptance ratio between neighbouring temperatures of tempered chains
-//! (Bennett 1976; Hukushima and Nemoto 1996).
+//! Estimate `log Z` by Bennett's acceptance ratio between neighbouring temperatures of tempered
+//! chains (Bennett 1976; Hukushima and Nemoto 1996).
 
 use super::ais::check_size;
 use super::path::{Path, Replicas};
@@ -55,7 +55,8 @@ pub struct Bar {
     pub swap_rates: Vec<f64>,
 }
 
-/// Temperatures of a pilot, and the distance between neighbours at which about half of the swaps succeed.
+/// Temperatures of a pilot, and the distance between neighbours at which about half of the swaps
+/// succeed.
 const PILOT_BETAS: usize = 200;
 const DISTANCE: f64 = 0.95;
 
@@ -144,6 +145,9 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         None => notes.push(Note::FewLadderSteps),
         Some(_) => {}
     }
+    if settings.n_ladders < MIN_LADDERS {
+        notes.push(Note::FewLadders { n_ladders: settings.n_ladders, enough: MIN_LADDERS });
+    }
     let value = path.log_z_base() + log_ratio;
     let is_sound = !swaps_are_rare && !ladders_disagree && settings.n_ladders >= MIN_LADDERS;
     let half = student(settings.n_ladders - 1) * std_err;
@@ -171,7 +175,8 @@ fn least(values: &[f64]) -> (usize, f64) {
 /// The record of one ladder of chains.
 #[derive(Clone)]
 struct Ladder {
-    /// For each pair of neighbours and each step: `log p*_k/p*_{k+1}` at a state of temperature `k`.
+    /// For each pair of neighbours and each step: `log p*_k/p*_{k+1}` at a state of temperature
+    /// `k`.
     up: Vec<Vec<f64>>,
     /// `log p*_{k+1}/p*_k` at a state of temperature `k+1`.
     down: Vec<Vec<f64>>,
@@ -204,7 +209,8 @@ fn run_ladders(
         let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
         let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
         let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
-        // Every second ladder begins where scouts have ended, so that ladders that agree have come from different starts.
+        // Every second ladder begins where scouts have ended, so that ladders that agree have come
+        // from different starts.
         let mut replicas = match scouts.filter(|_| ladder % 2 == 1) {
             None => Replicas::from_base(path, streams),
             Some(scouts) => {
@@ -331,8 +337,9 @@ mod tests {
         crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value
     }
 
-    /// 24 random models, weak to strong couplings: the error is t-distributed with 11 degrees of freedom. No |t| above
-    /// 6.5 (false alarm 24 × 4.4e-5 = 1e-3) and at most 6 above 2.201, the 95 % point (false alarm 1e-4).
+    /// 24 random models, weak to strong couplings: the error is t-distributed with 11 degrees of
+    /// freedom. No |t| above 6.5 (false alarm 24 × 4.4e-5 = 1e-3) and at most 6 above 2.201, the 95
+    /// % point (false alarm 1e-4).
     #[test]
     fn errors_are_as_large_as_the_error_bar_says() {
         let mut outside = 0;
@@ -349,8 +356,9 @@ mod tests {
         assert!(outside <= 6, "{outside} of 24 beyond the 95 % point");
     }
 
-    /// Four models, 500 seeds each: where there is an interval it covers at least 93 % of the time; 3.5 standard errors of
-    /// 2,000 runs lower is 91 %, which a true 93 % falls below for 2 choices of seeds in 10,000.
+    /// Four models, 500 seeds each: the intervals that are given cover at least 93 % of the time.
+    /// The limit is 3.5 standard errors of 2,000 runs lower, at 91 %; a true 93 % falls below it
+    /// for 2 choices of seeds in 10,000.
     #[test]
     fn intervals_cover() {
         let (mut given, mut covered) = (0, 0);
@@ -387,8 +395,8 @@ mod tests {
         assert!(t(&ladders).abs() > 20.0, "{}", t(&ladders));
     }
 
-    /// Strong couplings, a base far away, next to no steps and temperatures: that ladders disagree and that swaps are
-    /// rare is told, and there is no interval.
+    /// Strong couplings, a base far away, few steps and temperatures: notes report that ladders
+    /// disagree and that swaps are rare, and there is no interval.
     #[test]
     fn what_has_not_mixed_is_told() {
         let rbm = random_rbm(30, 12, 3.0, 633);

@@ -2,8 +2,9 @@
 //! evaluations during training.)
 //!
 //! All limits count states and steps, or seconds of a *nominal machine*, which follow from the size
-//! of the model. The clock of the real machine therefore cannot change a result, with one exception:
-//! a command gives up an enumeration for which this machine is too slow ([`Budget::clock`]).
+//! of the model. The clock of the real machine therefore cannot change a result, with one
+//! exception: a command gives up an enumeration for which this machine is too slow
+//! ([`Budget::clock`]).
 
 use super::exact::{ExactSettings, nominal_seconds};
 use super::scouts::N_SCOUTS;

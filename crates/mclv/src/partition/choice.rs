@@ -22,8 +22,8 @@ const BURN_IN: u32 = 50;
 const N_STEPS: (f64, f64) = (50.0, 2_000.0);
 /// Pilot chains may make the expected steps of the tours divided by this number.
 const CHAIN_SHARE: f64 = 16.0;
-/// Pilot chains are run only if the tours would take at least this many times the pilot tours' steps.
-/// They can halve the length of tours, but need pilot tours of their own.
+/// Pilot chains are run only if the tours would take at least this many times the pilot tours'
+/// steps. They can halve the length of tours, but need pilot tours of their own.
 const WORTHWHILE: f64 = 4.0;
 
 /// The origin of a stopping set: how many states were drawn for each row, and whether pilot chains
@@ -60,8 +60,8 @@ impl fmt::Display for SetOrigin {
 /// preferred to one to which some do not, because the cost of cut tours is not known.
 ///
 /// # Guarantee
-/// Only pilot tours decide, before any tour that is part of the estimate. Given the set, `E[Ẑ] =
-/// Z`; so `E[Ẑ] = Z` overall.
+/// Only pilot tours decide, before any tour that is part of the estimate. Given the set,
+/// `E[Ẑ] = Z`; so `E[Ẑ] = Z` overall.
 ///
 /// # Errors
 /// If there are no candidates or rows, if the rows do not fit the model, or if a setting is not
@@ -81,7 +81,7 @@ pub fn choose_stopping_set(
 pub(super) struct Chosen<'a> {
     /// The engine of the set.
     pub(super) engine: TourEngine<'a>,
-    /// What pilot tours to this set found.
+    /// The forecast of the pilot tours to this set.
     pub(super) forecast: Forecast,
     /// How the set was drawn.
     pub(super) origin: SetOrigin,

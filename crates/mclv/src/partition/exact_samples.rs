@@ -87,8 +87,9 @@ mod tests {
     use crate::model::tests::{all_states, random_rbm};
     use crate::progress::Silent;
 
-    /// χ² of 20,000 draws over the 32 states of 5 units (those expected less than 5 times pooled) stays below 71, beyond
-    /// the 1 − 1e-4 quantile for 31 degrees of freedom, whichever layer is enumerated; against another model it does not.
+    /// χ² of 20,000 draws over the 32 states of 5 units (those expected less than 5 times pooled)
+    /// stays below 71, beyond the 1 − 1e-4 quantile for 31 degrees of freedom, whichever layer is
+    /// enumerated; against another model it does not.
     #[test]
     fn frequencies_are_those_of_the_model() {
         let n = 20_000;
@@ -117,8 +118,8 @@ mod tests {
         }
     }
 
-    /// With 15 hidden units there are four groups: the mean energy of 4,000 samples is the model's within 4.5
-    /// standard errors (false alarm 7e-6).
+    /// With 15 hidden units there are four groups: the mean energy of 4,000 samples is the model's
+    /// within 4.5 standard errors (false alarm 7e-6).
     #[test]
     fn groups_of_states_are_drawn_by_their_weight() {
         let rbm = random_rbm(16, 15, 0.7, 402);

@@ -105,7 +105,7 @@ pub fn mean_interval(x: &[f64]) -> Result<(f64, f64), Declined> {
     let (deciding, measuring) = split(x);
     let largest = decide(&deciding)?;
     let (low, high) = measure(&measuring, largest);
-    // What is reported is the mean of all.
+    // The reported value is the mean of all.
     let mean = x.iter().sum::<f64>() / x.len() as f64;
     Ok((low.min(mean), high.max(mean)))
 }

@@ -1,10 +1,11 @@
-//! Carry a value of `log Z` together with its uncertainty, its guarantee and its cost.
+//! A value of `log Z` with its uncertainty, its guarantee and its cost.
 
 use super::{Method, Note};
 use serde::{Deserialize, Serialize};
 
-/// What no interval can contain. Fronts say it once wherever they show an interval.
-pub const UNSEEN_MODES: &str = "An interval cannot contain a mode of the model that no chain has visited.";
+/// The limit of every interval. Commands and pages print this sentence once where they show one.
+pub const UNSEEN_MODES: &str =
+    "An interval does not account for a mode of the model that no chain has visited.";
 
 /// What a method guarantees about its estimates of `Z` and of `log Z`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,18 +14,19 @@ pub const UNSEEN_MODES: &str = "An interval cannot contain a mode of the model t
 pub enum Guarantee {
     /// The value is exact up to rounding.
     Exact,
-    /// `E[Ẑ] = Z`. The logarithm is then too small on average, by more if its error bar is larger.
+    /// `E[Ẑ] = Z`. The logarithm is too small on average, and more so if its error bar is larger.
     UnbiasedZ,
-    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`: a likelihood made with it looks better than it is.
+    /// `E[Ẑ] ≤ Z`, and so `E[log Ẑ] ≤ log Z`. On average, a likelihood computed with it looks
+    /// better than it is.
     LowerBound,
-    /// `E[log Ẑ] ≥ log Z`: a likelihood made with it looks worse than it is.
+    /// `E[log Ẑ] ≥ log Z`. On average, a likelihood computed with it looks worse than it is.
     UpperBound,
     /// The estimate is consistent at best, and may be too small or too large.
     None,
 }
 
 impl Guarantee {
-    /// What is guaranteed of `Z`.
+    /// The guarantee for `Z`, in words.
     pub fn of_z(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -35,7 +37,7 @@ impl Guarantee {
         }
     }
 
-    /// What is guaranteed of `log Z`.
+    /// The guarantee for `log Z`, in words.
     pub fn of_log_z(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -45,7 +47,7 @@ impl Guarantee {
         }
     }
 
-    /// What is guaranteed of a likelihood made with it: it errs to the other side.
+    /// The guarantee for a likelihood computed with it, in words. It errs to the other side.
     pub fn of_likelihood(self) -> &'static str {
         match self {
             Self::Exact => "exact",
@@ -70,29 +72,30 @@ impl std::fmt::Display for Guarantee {
 pub struct LogZ {
     /// `log Z`.
     pub value: f64,
-    /// Standard error of `value`; 0 if exact, `None` if nothing that was seen tells how large it is.
+    /// Standard error of `value`; 0 if exact, `None` if it is unknown.
     #[serde(default)]
     pub std_err: Option<f64>,
-    /// A 95 % confidence interval for `log Z`, unless the method declines to give one.
+    /// A 95 % confidence interval for `log Z`; `None` if the method declines to give one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// What the method guarantees.
     pub guarantee: Guarantee,
     /// The method.
     pub method: Method,
-    /// States summed and Gibbs steps made. A [`Plan`](super::Plan) counts everything it did: pilots,
-    /// exact samples, and tours that it gave up.
+    /// States summed and Gibbs steps made. A [`Plan`](super::Plan) counts all its work: pilots,
+    /// exact samples, and abandoned tours.
     pub n_states: f64,
     /// Wall time.
     pub seconds: f64,
-    /// What to know before relying on the value: the reason why there is no interval, for example.
+    /// Things to know before relying on the value, for example why there is no interval.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<Note>,
 }
 
 impl LogZ {
-    /// Compare with the logarithm of a sum over some states, which is never above `log Z`. An estimate that is below it,
-    /// beyond its error, loses its error bar and its interval.
+    /// Compares the estimate with the logarithm of a sum over some states, which is never above
+    /// `log Z`. If the estimate is below it by more than its error, its error bar and its interval
+    /// are removed.
     pub(super) fn compare_with_known(&mut self, log_sum: f64) {
         let rounding = 1e-6 * self.value.abs().max(1.0);
         let reach = self.interval.map_or(self.value + 3.0 * self.std_err.unwrap_or(0.0), |(_, high)| high);
@@ -107,21 +110,23 @@ impl LogZ {
         self.guarantee == Guarantee::Exact
     }
 
-    /// The 95 % interval, or `value` ± 1.96 standard errors where there is none. `None` if neither is known.
+    /// The 95 % interval or, without one, `value` ± 1.96 standard errors. `None` if both are
+    /// unknown.
     pub fn limits(&self) -> Option<(f64, f64)> {
         let around = |se: f64| (self.value - 1.96 * se, self.value + 1.96 * se);
         self.interval.or(self.std_err.map(around))
     }
 
-    /// The limits of a log-likelihood that was found with this value: those of `log Z` turned round. `None` if the value
-    /// is exact, or if nothing is known about its error.
+    /// The limits of a log-likelihood computed with this value: the limits of `log Z`, mirrored.
+    /// `None` if the value is exact, or if its error is unknown.
     pub fn limits_of_likelihood(&self, log_likelihood: f64) -> Option<(f64, f64)> {
         let (low, high) = self.limits().filter(|_| !self.is_exact())?;
         Some((log_likelihood + self.value - high, log_likelihood + self.value - low))
     }
 
-    /// A number with the error of this `log Z`, which may be a log-likelihood made with it: `-1.50` if the value is exact,
-    /// `-1.50 ± 0.02` if the standard error is known, and `≈ -1.50` if it is not.
+    /// Formats `number` (this value, or a log-likelihood computed with it) with the standard error
+    /// of this value: `-1.50` if exact, `-1.50 ± 0.02` if the standard error is known, and `≈
+    /// -1.50` if it is unknown.
     pub fn with_error(&self, number: f64, digits: usize) -> String {
         match self.std_err {
             _ if self.is_exact() => format!("{number:.digits$}"),
@@ -149,13 +154,13 @@ mod tests {
         }
     }
 
-    /// Every kind of note comes back as it was, and is an object with its kind in it.
+    /// Every kind of note is read back unchanged, and is an object with its kind.
     #[test]
     fn notes_come_back_from_files_as_they_were() {
         let origin = SetOrigin { samples_per_row: 4, pilot_steps: 1 << 40 };
         let notes = vec![
             Note::GivenSet { n_states: 3 },
-            Note::DrawnSet { n_states: 7, n_rows: 5, origin },
+            Note::DrawnSet { n_states: 7, n_rows: 5, origin, n_joined: 0 },
             Note::VisitedSet { n_states: 2 },
             Note::ToursDoNotReturn { completion: 0.125, n_steps: 10 },
             Note::ToursCut { n_cut: 1, n_tours: 8 },
@@ -199,7 +204,7 @@ mod tests {
         assert_eq!(drawn, expected);
     }
 
-    /// Files of the version before hold notes as plain strings, which are kept word for word.
+    /// Files of earlier versions hold notes as plain strings, which are kept word for word.
     #[test]
     fn notes_in_words_are_read_and_written_as_they_are() {
         let old = r#"{"value":1.5,"std_err":0.25,"guarantee":"unbiased-z","method":"reverse-ais",

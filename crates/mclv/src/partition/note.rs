@@ -1,4 +1,4 @@
-//! Say what to know before relying on an estimate of `log Z`.
+//! Notes on an estimate of `log Z`.
 
 use super::choice::SetOrigin;
 use super::interval::Declined;
@@ -8,19 +8,20 @@ use std::fmt;
 
 /// One thing to know before relying on an estimate of `log Z`.
 ///
-/// The text (`Display`) is a sentence with its cure. It names settings in backquotes, in the
-/// spelling that all fronts share (`max-steps`). In files a note is an object with its kind under
-/// the key `note`; notes of earlier versions, which are plain strings, are read as [`Note::Text`].
+/// The text (`Display`) is a sentence, with advice where there is some. It names settings in
+/// backquotes, in the spelling of files (`max-steps`). In files a note is an object with its kind
+/// under the key `note`. Notes of earlier versions are plain strings and are read as
+/// [`Note::Text`].
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "note", rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Note {
-    /// Tours ended in a stopping set that the caller gave.
+    /// Tours used a stopping set that the caller gave.
     GivenSet {
         /// States in the set.
         n_states: usize,
     },
-    /// Tours ended in a stopping set that was drawn from data.
+    /// Tours used a stopping set that was drawn from data.
     DrawnSet {
         /// States in the set.
         n_states: usize,
@@ -29,8 +30,11 @@ pub enum Note {
         /// How the states were drawn.
         #[serde(flatten)]
         origin: SetOrigin,
+        /// States that scouts found and that joined the set.
+        #[serde(default)]
+        n_joined: usize,
     },
-    /// There were no data, so tours ended in states that pilot chains had visited.
+    /// There were no data, so tours used a stopping set of states that pilot chains had visited.
     VisitedSet {
         /// States in the set.
         n_states: usize,
@@ -44,12 +48,12 @@ pub enum Note {
     },
     /// Some tours were cut, so there is no interval.
     ToursCut {
-        /// Tours that were cut.
+        /// Number of tours that were cut.
         n_cut: usize,
-        /// Tours.
+        /// Number of all tours.
         n_tours: usize,
     },
-    /// Tours moved by mean field, so there is no interval.
+    /// Tours used a mean-field chain, so there is no interval.
     MeanField,
     /// The tour lengths do not show their tail, so there is no interval.
     TailUnseen {
@@ -61,9 +65,9 @@ pub enum Note {
         /// The standard error in units of the target.
         ratio: f64,
     },
-    /// How many chains of AIS carry the weight.
+    /// The effective sample size of the weights of AIS.
     EffectiveSampleSize {
-        /// `(Σw)²/Σw²`: this many equal weights would be as good.
+        /// `(Σw)²/Σw²`: this number of equal weights would be as good.
         effective: f64,
         /// Chains.
         n_chains: usize,
@@ -72,16 +76,16 @@ pub enum Note {
     },
     /// Too few chains for an interval.
     FewChains {
-        /// Chains that an interval takes.
+        /// Chains that an interval needs.
         enough: usize,
     },
     /// The weights of chains vary too much for an interval.
     UnequalWeights,
-    /// Reverse AIS began at exact samples of the model.
+    /// Reverse AIS started at exact samples of the model.
     ExactSamples,
-    /// Reverse AIS began at rows whose grey values were cut at one half.
+    /// Reverse AIS started at rows whose grey values were cut at one half.
     GreyRowsCut,
-    /// Reverse AIS began at states that are not samples of the model.
+    /// Reverse AIS started at states that are not samples of the model.
     NotFromModel {
         /// Where the states come from.
         origin: Origin,
@@ -100,44 +104,51 @@ pub enum Note {
         /// The lower inverse temperature of the two.
         beta: f64,
     },
-    /// Ladders have seen different things.
+    /// Ladders disagree.
     LaddersDisagree {
         /// The largest R-hat.
         r_hat: f64,
         /// Where it is: an inverse temperature.
         beta: f64,
     },
-    /// Too few steps to say whether ladders agree.
+    /// Too few steps to tell whether ladders agree.
     FewLadderSteps,
-    /// Nobody has looked for modes that the estimate may miss, so there is no interval.
+    /// No independent chain searched for modes that the estimate may miss, so there is no interval.
     NotScouted,
-    /// Nearly all tours have one step, so the interval begins at the weight of the stopping set.
+    /// Nearly all tours have one step, so the interval starts at the weight of the stopping set.
     FewLongTours,
     /// Some chains from random starts do not reach the stopping set: modes may be missing.
     SetNotReached {
         /// Chains that did not reach the set.
         n_out: usize,
-        /// Chains.
+        /// Number of all chains.
         n_scouts: usize,
-        /// Steps that each was allowed.
+        /// Steps allowed per chain.
         allowed: u32,
     },
     /// The weights of chains from a second base model vary too much to confirm the estimate.
     SecondBaseUnsound,
     /// Two base models lead to different values: modes are missing from one of them or from both.
     BasesDisagree {
-        /// The estimate less that of the second base.
+        /// The estimate minus that of the second base model.
         difference: f64,
     },
-    /// The estimate is below the sum over states that are known: modes are missing.
+    /// The estimate is below the sum over known states: modes are missing.
     BelowKnownStates {
         /// The logarithm of the sum over the known states, which is never above `log Z`.
         log_sum: f64,
     },
-    /// Tours had a budget, which would have cut the longest.
+    /// Tours had a step budget, so the estimate is a lower bound on average.
     StepBudget {
-        /// Steps that pilots and tours were allowed.
+        /// Steps allowed for pilots and tours together.
         max_steps: u64,
+    },
+    /// There are too few ladders for an interval.
+    FewLadders {
+        /// Number of ladders.
+        n_ladders: usize,
+        /// Number of ladders that an interval needs.
+        enough: usize,
     },
     /// A note in words only, from a file of an earlier version.
     #[serde(untagged)]
@@ -147,79 +158,93 @@ pub enum Note {
 impl fmt::Display for Note {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::GivenSet { n_states } => write!(f, "a given stopping set of {n_states} states"),
-            Self::DrawnSet { n_states, n_rows, origin } => {
-                write!(f, "a stopping set of {n_states} states: of {n_rows} rows, {origin}")
+            Self::GivenSet { n_states } => write!(f, "the given stopping set has {n_states} states"),
+            Self::DrawnSet { n_states, n_rows, origin, n_joined } => {
+                write!(f, "the stopping set has {n_states} states, made from {n_rows} rows: {origin}")?;
+                if *n_joined > 0 {
+                    write!(f, ", and {n_joined} that scouts found")?;
+                }
+                Ok(())
             }
-            Self::VisitedSet { n_states } => {
-                write!(f, "without data: a stopping set of {n_states} states visited by pilot chains")
-            }
+            Self::VisitedSet { n_states } => write!(
+                f,
+                "there are no data, so the stopping set consists of {n_states} states visited by pilot chains"
+            ),
             Self::ToursDoNotReturn { completion, n_steps } => write!(
                 f,
-                "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps: by AIS instead",
+                "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps, so log Z was \
+                 estimated by AIS instead",
                 100.0 * completion
+            ),
+            Self::FewLadders { n_ladders, enough } => write!(
+                f,
+                "no interval: {n_ladders} ladders are too few for one; run at least {enough} (`n-ladders`)"
             ),
             Self::ToursCut { n_cut, n_tours } => write!(
                 f,
-                "no interval: {n_cut} tours ({:.2} %) were cut; allow more steps (`max-steps`), \
-                 or enlarge the stopping set (`samples-per-row`)",
+                "no interval: {n_cut} tours ({:.2} %) were cut before they returned; allow more steps \
+                 (`max-steps`), or enlarge the stopping set (`samples-per-row`)",
                 100.0 * *n_cut as f64 / *n_tours as f64
             ),
             Self::MeanField => f.write_str("no interval: a mean-field chain is not the model's chain"),
             Self::TailUnseen { reason } => write!(
                 f,
-                "no interval: of the tour lengths, {reason}; make more tours (`n-tours`), \
-                 or enlarge the stopping set (`samples-per-row`)"
+                "no interval: the tail of the tour lengths is not known well enough ({reason}); run more tours \
+                 (`n-tours`), or enlarge the stopping set (`samples-per-row`)"
             ),
             Self::TargetMissed { ratio } => write!(
                 f,
                 "the standard error is {ratio:.2} times the target: either `max-steps` allows no more tours, \
-                 or the pilot tours saw less of the tail"
+                 or the pilot tours underestimated the spread of tour lengths"
             ),
             Self::EffectiveSampleSize { effective, n_chains, spread } => write!(
                 f,
-                "effective sample size of the weights: {effective:.1} of {n_chains}, whose logarithms have a \
-                 standard deviation of {spread:.3}"
+                "the weights have an effective sample size of {effective:.1} of {n_chains} chains, and their \
+                 logarithms a standard deviation of {spread:.3}"
             ),
             Self::FewChains { enough } => {
-                write!(f, "no interval: take {enough} chains or more (`n-chains`)")
+                write!(f, "no interval: there are too few chains; take {enough} chains or more (`n-chains`)")
             }
             Self::UnequalWeights => f.write_str(
-                "weights vary so much that there is no interval (and no error bar, if fewer than a quarter of the \
-                 chains carry them): take more temperatures (`n-betas`)",
+                "no interval: the weights of the chains vary too much; if the effective sample size is below a \
+                 quarter of the chains, there is no error bar either; take more temperatures (`n-betas`)",
             ),
-            Self::ExactSamples => f.write_str("begun at exact samples of the model"),
-            Self::GreyRowsCut => f.write_str("grey values cut at 0.5: chains begin at bits"),
+            Self::ExactSamples => f.write_str("chains start at exact samples of the model"),
+            Self::GreyRowsCut => {
+                f.write_str("grey values were cut at 0.5, because chains start at binary states")
+            }
             Self::NotFromModel { origin } => write!(
                 f,
-                "begun at {}, not at samples of the model: neither a bound nor an interval",
-                if *origin == Origin::Data { "data" } else { "the ends of chains" }
+                "chains start at {}, not at samples of the model, so the value is not a bound and has no interval",
+                if *origin == Origin::Data { "data" } else { "the ends of other chains" }
             ),
             Self::SwapRate { rate, n_temperatures } => {
                 write!(
                     f,
-                    "swaps accepted: {:.0} % or more between {n_temperatures} temperatures",
+                    "at least {:.0} % of swaps between neighbours of {n_temperatures} temperatures were accepted",
                     100.0 * rate
                 )
             }
-            Self::LaddersOnly => f.write_str("the error bar comes from differences between ladders"),
+            Self::LaddersOnly => {
+                f.write_str("the error bar is computed from the differences between ladders only")
+            }
             Self::RareSwaps { beta } => {
-                write!(f, "swaps are rare at β = {beta:.3}: take more temperatures")
+                write!(f, "swaps are rare at β = {beta:.3}; take more temperatures")
             }
             Self::LaddersDisagree { r_hat, beta } => write!(
                 f,
-                "ladders disagree (R-hat {r_hat:.2} at β = {beta:.3}), so the error bar may be too small: \
+                "ladders disagree (R-hat {r_hat:.2} at β = {beta:.3}), so the error bar may be too small; \
                  take more steps (`ladder-steps`)"
             ),
             Self::FewLadderSteps => {
-                f.write_str("too few steps to say whether ladders agree: take more (`ladder-steps`)")
+                f.write_str("there are too few steps to tell whether ladders agree; take more (`ladder-steps`)")
             }
             Self::NotScouted => f.write_str(
-                "no interval: no independent chain has looked for modes that the estimate may miss",
+                "no interval: no independent chain has searched for modes that the estimate may miss",
             ),
             Self::FewLongTours => f.write_str(
-                "nearly all tours have one step: the interval begins at the weight of the stopping set, and its upper \
-                 end allows for a few long tours that were not seen",
+                "nearly all tours have one step, so the interval starts at the weight of the stopping set, and its \
+                 upper end allows for a few long tours that were not seen",
             ),
             Self::SetNotReached { n_out, n_scouts, allowed } => write!(
                 f,
@@ -227,25 +252,26 @@ impl fmt::Display for Note {
                  set within {allowed} steps, so there is neither an error bar nor an interval"
             ),
             Self::SecondBaseUnsound => f.write_str(
-                "no interval: modes may be missing, and a second base model could not confirm the estimate, \
+                "no interval: modes may be missing; a second base model could not confirm the estimate, \
                  because its weights vary too much; take more temperatures (`n-betas`)",
             ),
             Self::BasesDisagree { difference } => write!(
                 f,
-                "modes may be missing: a second base model leads to a value that is {:.3} nats {}, so there is \
+                "modes may be missing: a second base model gives a value that is {:.3} nats {}, so there is \
                  neither an error bar nor an interval",
                 difference.abs(),
                 if *difference < 0.0 { "higher" } else { "lower" }
             ),
             Self::BelowKnownStates { log_sum } => write!(
                 f,
-                "modes are missing: the states that independent chains visited alone sum to {log_sum:.4}, so \
-                 the estimate is too low and has neither an error bar nor an interval"
+                "modes are missing: log Z is at least {log_sum:.4}, the sum over states that independent chains \
+                 visited, so the estimate is too low and has neither an error bar nor an interval"
             ),
             Self::StepBudget { max_steps } => {
                 write!(
                     f,
-                    "Z is unbiased but for the budget of {max_steps} steps, which can only make it smaller"
+                    "Z would be unbiased without the budget of {max_steps} steps, which can only make it smaller \
+                     on average"
                 )
             }
             Self::Text(text) => f.write_str(text),

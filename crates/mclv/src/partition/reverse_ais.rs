@@ -20,7 +20,8 @@ use std::time::Instant;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Origin {
-    /// Independent draws from the model itself, such as those of [`exact_samples`](super::exact_samples).
+    /// Independent draws from the model itself, such as those of
+    /// [`exact_samples`](super::exact_samples).
     ExactSamples,
     /// Rows of data.
     Data,
@@ -118,7 +119,8 @@ mod tests {
     use crate::partition::exact_samples;
     use crate::progress::Silent;
 
-    /// z of the mean of `Z/Ẑ` over 400 runs of 4 states, and the mean of `log Ẑ − log Z` in its standard errors.
+    /// z of the mean of `Z/Ẑ` over 400 runs of 4 states, and the mean of `log Ẑ − log Z` in its
+    /// standard errors.
     fn z_scores(rbm: &Rbm, states: impl Fn(u64) -> BitRows) -> (f64, f64) {
         let exact = crate::partition::exact(rbm, &Default::default(), &Silent).unwrap().value;
         let errors: Vec<f64> = (0..400)
@@ -139,8 +141,8 @@ mod tests {
         (z(errors.iter().map(|e| (-e).exp()).collect(), 1.0), z(errors, 0.0))
     }
 
-    /// From exact samples `E[Z/Ẑ] = 1` within 4.5 standard errors (false alarm 7e-6) and `log Ẑ` is high on average;
-    /// from draws of the base model instead the identity fails.
+    /// From exact samples `E[Z/Ẑ] = 1` within 4.5 standard errors (false alarm 7e-6) and `log Ẑ` is
+    /// high on average; from draws of the base model instead the identity fails.
     #[test]
     fn the_inverse_of_z_is_unbiased_from_exact_samples_only() {
         let rbm = random_rbm(7, 4, 1.5, 120);

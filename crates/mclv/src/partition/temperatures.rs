@@ -156,9 +156,10 @@ mod tests {
         }
     }
 
-    /// Without weights, from a base of 0 to biases of 2, the slope is `2Σv` at `p_β`, whose variance is
-    /// `Σ 4σ(2β)σ(−2β)`. Each of 400 standard deviations is known to 1/√62 from 32 chains, and steps are independent:
-    /// the length is within 5 % (more than 4.5 standard errors, false alarm 7e-6).
+    /// Without weights, from a base of 0 to biases of 2, the slope is `2Σv` at `p_β`, whose
+    /// variance is `Σ 4σ(2β)σ(−2β)`. Each of 400 standard deviations is known to 1/√62 from 32
+    /// chains, and steps are independent: the length is within 5 % (more than 4.5 standard errors,
+    /// false alarm 7e-6).
     #[test]
     fn the_length_of_independent_units_is_known() {
         let n = 50;

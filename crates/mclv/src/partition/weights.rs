@@ -38,7 +38,7 @@ impl Weights {
             log_w.len() >= HEALTHY_SIZE && Self::without_interval(&deciding).spread <= HEALTHY_SPREAD;
         let interval = is_healthy.then(|| {
             let (low, high) = Self::without_interval(&measuring).around();
-            // What is reported is the mean of all.
+            // The reported value is the mean of all.
             (low.min(all.log_mean), high.max(all.log_mean))
         });
         Self { interval, ..all }
@@ -127,7 +127,8 @@ mod tests {
     use crate::rng::{Purpose, Reader, stream};
     use std::f64::consts::{PI, SQRT_2};
 
-    /// Log weights of unit standard deviation, and the logarithm of the mean weight if they are scaled by `sigma`.
+    /// Log weights of unit standard deviation, and the logarithm of the mean weight if they are
+    /// scaled by `sigma`.
     type Law = (&'static str, fn(&mut Reader) -> f64, fn(f64) -> f64);
 
     fn exponential(rng: &mut Reader) -> f64 {
@@ -139,7 +140,8 @@ mod tests {
         (u / (1.0 - u)).ln()
     }
 
-    /// From tails that end to weights like Pareto's. The last two had no part in the choice of constants.
+    /// From tails that end to weights like Pareto's. The last two had no part in the choice of
+    /// constants.
     const LAWS: [Law; 5] = [
         ("normal", |rng| rng.normal(), |sigma| 0.5 * sigma * sigma),
         ("minus exponential", |rng| -exponential(rng), |sigma| -sigma.ln_1p()),
@@ -155,8 +157,9 @@ mod tests {
         ),
     ];
 
-    /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of all that it would cover: who
-    /// decides does not measure, so that this is the coverage of those given.
+    /// The share of 4,000 simulated samples of size `n` that get an interval, and the share of all
+    /// samples that it would cover. The deciding values do not measure, so this is also the
+    /// coverage of the given intervals.
     fn coverage((_, draw, log_mean): Law, n: usize, sigma: f64) -> (f64, f64) {
         const RUNS: usize = 4000;
         let mut rng = stream(700, Purpose::SelfTest, n as u64).reader();
@@ -170,9 +173,9 @@ mod tests {
         (given as f64 / RUNS as f64, covered as f64 / RUNS as f64)
     }
 
-    /// By simulation, with light and heavy tails: where more than 0.2 % of samples get an interval, at least 93 % of these
-    /// cover. The limit is 3.5 standard errors of 4,000 runs lower, at 91.6 %: a law that covers exactly 93 % fails for 2
-    /// seeds in 10,000.
+    /// By simulation, with light and heavy tails: where more than 0.2 % of samples get an interval,
+    /// at least 93 % of these cover. The limit is 3.5 standard errors of 4,000 runs lower, at 91.6
+    /// %: a law that covers exactly 93 % fails for 2 seeds in 10,000.
     #[test]
     fn intervals_cover_where_they_are_given() {
         eprintln!("law, n, standard deviation: given, coverage");

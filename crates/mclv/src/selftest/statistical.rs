@@ -1,9 +1,10 @@
-//! Hold what is estimated with random numbers against enumeration.
+//! Checks that compare random estimates with enumeration.
 //!
-//! Every comparison is a `z`: a difference from the enumerated value in units of its standard error. A check fails if one of
-//! its `|z|` is 5.5 or more. On a machine where everything is right that happens to a normal `z` with probability 3.8e-8;
-//! where the standard error comes from 200 replicates, to a `t` with probability 1.2e-7. The false-alarm rate of a check is the
-//! sum over its comparisons.
+//! Every comparison is a `z`: the difference from the enumerated value in units of its standard
+//! error. A check fails if one of its `|z|` is 5.5 or more. On a correct machine this happens to a
+//! normal `z` with probability 3.8e-8. If the standard error comes from 200 replicates, it happens
+//! to a `t` with probability 1.2e-7. The false-alarm rate of a check is the sum over its
+//! comparisons.
 
 use super::Finding;
 use crate::bits::BitRows;
@@ -19,8 +20,8 @@ use crate::settings::{EstimatorSettings, LvsSettings, Starts, Statistics, TourLe
 use crate::statistics::largest;
 use crate::tour::{HiddenChain, StoppingSet, TourEngine, TourSettings};
 
-/// The largest `|z|` that is put down to chance, and how often chance exceeds it: for a normal `z`, and for a `t` with 199
-/// degrees of freedom.
+/// The limit of `|z|`, and the probability that chance exceeds it: for a normal `z`, and for a `t`
+/// with 199 degrees of freedom.
 const LIMIT: f64 = 5.5;
 const NORMAL: f64 = 3.8e-8;
 const STUDENT: f64 = 1.2e-7;
@@ -42,14 +43,14 @@ pub(super) fn model() -> Rbm {
     super::random_rbm(N_VISIBLE, N_HIDDEN, 0.7, 40)
 }
 
-/// `Ok` if the largest of `n` values of `|z|` is below the limit. One that is not a number fails.
+/// `Ok` if all values of `|z|` are below the limit. NaN fails.
 fn below_limit(z: impl IntoIterator<Item = f64>) -> Finding {
     let mut n = 0;
     let worst = largest(z.into_iter().map(|z| {
         n += 1;
         z.abs()
     }));
-    let text = format!("|z| up to {worst:.2} of {n}, limit {LIMIT}");
+    let text = format!("largest |z| of {n}: {worst:.2}, limit {LIMIT}");
     if worst < LIMIT { Ok(text) } else { Err(text) }
 }
 
@@ -99,7 +100,7 @@ pub(super) fn frequencies() -> Finding {
     }))
 }
 
-/// Samples of `subject` have the frequencies of [`model`]: each unit by itself, and each pair of units.
+/// Samples of `subject` have the frequencies of [`model`], for single units and for pairs of units.
 pub(super) fn sampler(subject: &Rbm) -> Finding {
     let n = 20_000;
     let settings = SampleSettings { n_samples: n, burn_in: 50, means: false, seed: 41 };
@@ -115,7 +116,8 @@ pub(super) fn sampler(subject: &Rbm) -> Finding {
     below_limit(pairs.map(z))
 }
 
-/// Tours of `subject` have the mean length `Z/Z_S` and the share of one-step tours of [`model`], as enumeration has them.
+/// Tours of `subject` have the mean length `Z/Z_S` and the share of one-step tours that enumeration
+/// gives for [`model`].
 pub(super) fn tours(subject: &Rbm) -> Finding {
     let n_tours = 20_000;
     let truth = model();
@@ -146,7 +148,8 @@ pub(super) fn ais(subject: &Rbm) -> Finding {
     below_limit([(found.value - exact) / std_err])
 }
 
-/// The exact gradient of `subject` has the expectations of [`model`], summed naively over all joint states.
+/// The exact gradient of `subject` has the expectations of [`model`], summed naively over all joint
+/// states.
 pub(super) fn exact_gradient(subject: &Rbm) -> Finding {
     let rows = rows_of_data();
     let found = negative(&EstimatorSettings::Exact, subject, &rows, 1)?.concat();
@@ -154,8 +157,8 @@ pub(super) fn exact_gradient(subject: &Rbm) -> Finding {
     super::within(largest(differences), 1e-6)
 }
 
-/// The estimators of the gradient agree with enumeration, each in the limit in which it should: CD with many steps, PCD after
-/// many, and complete tours.
+/// The gradient estimators agree with enumeration in their limits: CD with many steps, PCD after
+/// many steps, and complete tours.
 pub(super) fn estimators(subject: &Rbm) -> Finding {
     const N: usize = 200;
     let visible = VisibleChain::Sampled;
@@ -193,7 +196,7 @@ pub(super) fn estimators(subject: &Rbm) -> Finding {
     below_limit(all)
 }
 
-/// 200 rows in which every state has its turn.
+/// 200 rows that cycle through all states.
 fn rows_of_data() -> Rows {
     Rows::Bits(BitRows::from_words(N_VISIBLE, (0..200).map(|r| r % (1 << N_VISIBLE)).collect()))
 }

@@ -19,15 +19,15 @@ pub enum EstimatorName {
 
 words!(EstimatorName as "gradient" { Cd = "cd", Pcd = "pcd", Lvs = "lvs", Exact = "exact" });
 
-/// What becomes of tours that have not returned after `k` steps.
+/// What happens to tours that have not returned after `k` steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unfinished {
-    /// They are left out, as in the paper. With a true Gibbs chain the escaping mass then goes unpunished, and
-    /// training diverges.
+    /// They are left out, as in the paper. With a true Gibbs chain, the gradient then never lowers
+    /// the probability of states far from the stopping set, and training diverges.
     Drop,
-    /// Their states so far count.
+    /// The states that they have visited so far count.
     Keep,
-    /// They go on in the next update; a tour that returns starts again within the same update.
+    /// They continue in the next update. A tour that returns starts again within the same update.
     Carry,
 }
 
@@ -36,18 +36,19 @@ words!(Unfinished as "unfinished" { Drop = "drop", Keep = "keep", Carry = "carry
 /// How starts are drawn from `π_S` under the current parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Starts {
-    /// Evaluate the whole set for each update.
+    /// Evaluate the whole set at every update.
     Fresh,
     /// Draw from an older table and weight the tours (not with [`Unfinished::Carry`]).
     Weighted,
-    /// Propose from an older table, accept by the Metropolis ratio (only with [`Unfinished::Carry`]).
+    /// Propose from an older table, accept by the Metropolis ratio (only with
+    /// [`Unfinished::Carry`]).
     Metropolis,
 }
 
 words!(Starts as "starts" { Fresh = "fresh", Weighted = "weighted", Metropolis = "metropolis" });
 
 impl Starts {
-    /// Whether tours with this policy can start so.
+    /// Returns true if tours with this policy can start this way.
     pub(super) fn goes_with(self, policy: Unfinished) -> bool {
         match self {
             Self::Fresh => true,
@@ -57,7 +58,7 @@ impl Starts {
     }
 }
 
-/// What is averaged in place of `v_k h_kᵀ`.
+/// What is averaged along a tour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Statistics {
     /// `v_k h_kᵀ` itself.
@@ -84,11 +85,11 @@ pub enum EstimatorSettings {
         /// The visible layer of the chain.
         visible: VisibleChain,
     },
-    /// Persistent contrastive divergence (Tieleman 2008): chains that go on from update to update.
+    /// Persistent contrastive divergence (Tieleman 2008): chains continue from update to update.
     Pcd {
         /// Gibbs steps per update.
         k: usize,
-        /// Chains; `None`: as many as rows in the first minibatch.
+        /// Number of chains; `None`: one per row of the first minibatch.
         n_chains: Option<usize>,
         /// The visible layer of the chain.
         visible: VisibleChain,
@@ -102,11 +103,12 @@ pub enum EstimatorSettings {
 /// The settings of Las Vegas tours.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LvsSettings {
-    /// Steps after which a tour is cut (with [`Unfinished::Carry`]: steps per update), or until all have returned.
+    /// Steps after which a tour is cut (with [`Unfinished::Carry`]: steps per update), or until all
+    /// tours have returned.
     pub k: TourLength,
-    /// Tours per update; `None`: as many as rows in the minibatch.
+    /// Tours per update; `None`: one per row of the minibatch.
     pub n_tours: Option<usize>,
-    /// What becomes of tours that have not returned.
+    /// What happens to tours that have not returned.
     pub unfinished: Unfinished,
     /// How starts are drawn under parameters that change with every update.
     pub starts: Starts,
@@ -116,20 +118,21 @@ pub struct LvsSettings {
     pub visible: VisibleChain,
     /// Hidden states drawn for each row when the stopping set is made.
     pub samples_per_row: usize,
-    /// Share of the training rows that the stopping set is made from.
+    /// Share of the training rows used for the stopping set.
     pub row_fraction: f64,
-    /// Epochs between two stopping sets.
+    /// Epochs until the stopping set is drawn again.
     pub redraw_every: usize,
-    /// With weighted or Metropolis starts: the start table is made anew when the effective sample size falls below
-    /// this share.
+    /// With weighted or Metropolis starts, the table of starts is rebuilt when the effective sample
+    /// size falls below this share.
     pub min_ess: f64,
-    /// The size of the stopping set (samples per row, and how many rows) adapts so that this share of tours returns
-    /// within `k` steps; `None`: it does not adapt.
+    /// The size of the stopping set (rows and samples per row) adapts so that this share of tours
+    /// returns within `k` steps; `None`: it does not adapt.
     pub target_completion: Option<f64>,
-    /// The most states that are drawn for a set that adapts: the budget of memory.
+    /// Memory limit of an adaptive set: the largest number of states drawn for it.
     pub max_states: usize,
-    /// The budget of time for a set that adapts: states drawn and evaluated for the set, for each Gibbs step of the
-    /// tours. Both are about half a Gibbs step's work, whatever the machine. `None`: no limit.
+    /// Time limit of an adaptive set: states drawn and evaluated for it per Gibbs step of the
+    /// tours. Drawing or evaluating a state is about half the work of a Gibbs step on any machine.
+    /// `None`: no limit.
     pub max_set_cost: Option<f64>,
 }
 
@@ -155,7 +158,7 @@ impl EstimatorSettings {
         }
     }
 
-    /// The most Gibbs steps that one chain makes in an epoch of `n_updates` updates.
+    /// The largest number of Gibbs steps that one chain makes in an epoch of `n_updates` updates.
     pub(super) fn steps_of_epoch(&self, n_updates: usize) -> usize {
         match self {
             Self::Cd { k, .. } | Self::Pcd { k, .. } => k.saturating_mul(n_updates),
@@ -169,7 +172,7 @@ impl EstimatorSettings {
 }
 
 impl From<&EstimatorSettings> for Settings {
-    /// The overrides that choose this estimator; everything else is left to its default.
+    /// Settings that choose this estimator, with nothing else set.
     fn from(estimator: &EstimatorSettings) -> Self {
         let steps = |k: &usize| Some(TourLength::Steps(u32::try_from(*k).unwrap_or(u32::MAX)));
         match estimator {
@@ -210,7 +213,7 @@ impl From<&EstimatorSettings> for Settings {
 
 #[cfg(test)]
 impl Default for LvsSettings {
-    /// What tests begin with: one step per update, carried on, a set from all rows.
+    /// For tests: one step per update, unfinished tours carried over, a set from all rows.
     fn default() -> Self {
         Self {
             k: TourLength::Steps(1),

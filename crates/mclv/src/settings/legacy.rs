@@ -1,4 +1,4 @@
-//! Read the settings of version 0.1, which were nested and gave zeros a meaning.
+//! Reads the settings of version 0.1, which were nested and used zero for `auto` and `off`.
 //!
 //! ```toml
 //! [train]
@@ -21,15 +21,15 @@ use crate::model::Init;
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Whether settings are nested, as those of version 0.1 are.
+/// Returns true if settings are nested, as in version 0.1.
 pub(crate) fn is_old(train: &Value) -> bool {
     ["gradient", "optimizer", "warm-up"].iter().any(|key| train[key].is_object())
 }
 
-/// Settings of this version or of version 0.1.
+/// Reads settings of this version or of version 0.1.
 ///
 /// # Errors
-/// Says what is wrong, and what to do about it.
+/// A text that names the problem and what to do about it.
 pub(crate) fn read(train: Value) -> Result<Settings, String> {
     if is_old(&train) {
         let train: Train = serde_json::from_value(train).map_err(|e| e.to_string())?;
@@ -39,7 +39,7 @@ pub(crate) fn read(train: Value) -> Result<Settings, String> {
     }
 }
 
-/// The settings as they were, with the defaults that they had.
+/// The settings of version 0.1, with its defaults.
 #[derive(Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 struct Train {
@@ -188,7 +188,7 @@ impl Default for Lvs {
     }
 }
 
-/// Zero stood for nothing.
+/// In version 0.1, zero meant "not set".
 fn unless_zero<T: Default + PartialEq>(value: T) -> Option<T> {
     Some(value).filter(|value| *value != T::default())
 }
@@ -201,8 +201,8 @@ impl Train {
                 let other = self.gradient.visible().is_some_and(|of_gradient| of_gradient != visible);
                 if other {
                     return Err(
-                        "the warm-up has another `visible` than the estimator, which this version cannot do: \
-                                make them the same, or set `warm-up-epochs = 0`"
+                        "the warm-up and the estimator have different values of `visible`, which this version \
+                                does not support: make them equal, or set `warm-up-epochs = 0`"
                             .into(),
                     );
                 }
@@ -210,7 +210,7 @@ impl Train {
             }
             _ => {
                 return Err(
-                    "the warm-up is not contrastive divergence, and this version has no other: train \
+                    "the warm-up is not contrastive divergence, and this version supports no other: train \
                             with that estimator first, or set `warm-up-epochs = 0`"
                         .into(),
                 );

@@ -1,8 +1,10 @@
-//! Settings of training: one definition, one function that decides and checks, and the spelling of every front.
+//! Settings of training: one definition, one function that decides and checks them, and their
+//! spelling on the command line, in files and in Python.
 //!
-//! [`Settings`] holds what the user chose. [`Settings::check`] decides the rest, refuses what does not go together, and
-//! gives [`CheckedSettings`], which training takes. To add a setting, add a field in `overrides.rs` and its default
-//! and rule in `rules.rs`: the command line, files, Python and the table in `docs/settings.md` follow.
+//! [`Settings`] holds the user's choices. [`Settings::check`] fills in defaults, rejects settings
+//! that contradict each other, and returns [`CheckedSettings`] for training. To add a setting, add
+//! a field in `overrides.rs` and its default and rule in `rules.rs`. The command line, files,
+//! Python and the table in `docs/reference/settings.md` follow.
 
 mod estimator;
 mod legacy;

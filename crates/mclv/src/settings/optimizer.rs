@@ -1,9 +1,9 @@
-//! Rules for steps.
+//! Optimisers.
 
 use super::Settings;
 use crate::words::words;
 
-/// The rules for steps.
+/// The names of the optimisers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rule {
     /// Stochastic gradient ascent.
@@ -14,21 +14,21 @@ pub enum Rule {
 
 words!(Rule as "optimizer" { Sgd = "sgd", Adam = "adam" });
 
-/// A rule for steps and its constants.
+/// An optimiser and its constants.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Optimizer {
     /// Stochastic gradient ascent, with momentum if it is not 0.
     Sgd {
-        /// Share of the last step that is made again.
+        /// The share of the previous step that is added to the next.
         momentum: f64,
     },
     /// Adam (Kingma and Ba 2015).
     Adam {
-        /// Decay of the mean of gradients.
+        /// Decay rate of the mean gradient.
         beta1: f64,
-        /// Decay of the mean of their squares.
+        /// Decay rate of the mean squared gradient.
         beta2: f64,
-        /// Keeps steps finite.
+        /// Small constant that keeps steps finite.
         epsilon: f64,
     },
 }
@@ -45,7 +45,7 @@ impl Default for Optimizer {
 }
 
 impl From<&Optimizer> for Settings {
-    /// The overrides that choose this rule; everything else is left to its default.
+    /// Settings that choose this optimiser, with nothing else set.
     fn from(optimizer: &Optimizer) -> Self {
         match *optimizer {
             Optimizer::Sgd { momentum } => {

@@ -1,8 +1,8 @@
 //! The one definition of every training setting.
 //!
-//! A setting is a field of [`Settings`]. The field's name is its name in Rust, Python (`n_hidden`), files
-//! (`n-hidden`) and flags (`--n-hidden`). Its doc comment is its help text. Its default and its rules are in
-//! `rules.rs`.
+//! A setting is a field of [`Settings`]. The field's name is its name in Rust, Python (`n_hidden`),
+//! files (`n-hidden`) and flags (`--n-hidden`). Its doc comment is its help text. Its default and
+//! its rules are in `rules.rs`.
 
 use super::{
     Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Starts, Statistics, TourLength, Unfinished,
@@ -12,20 +12,20 @@ use crate::model::Init;
 use crate::words::words;
 use serde::{Deserialize, Serialize};
 
-/// A set of defaults to begin with.
+/// A set of defaults.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Preset {
     /// The best settings we know.
     #[default]
     Default,
-    /// The protocol of the paper's code: a mean-field chain, no centring, a plateau schedule, 15 epochs of CD-1
-    /// before tours.
+    /// The protocol of the paper's code: a mean-field chain, no centring, a plateau schedule, and
+    /// 15 epochs of CD-1 before tours.
     Paper,
 }
 
 words!(Preset as "preset" { Default = "default", Paper = "paper" });
 
-/// Defines [`Settings`] from headings and fields. `#[arg]` says what the flag has beside its long name.
+/// Defines [`Settings`] from headings and fields. `#[arg]` holds clap's options for the flag.
 macro_rules! settings {
     (
         $(#[$of_struct:meta])*
@@ -53,7 +53,7 @@ macro_rules! settings {
             pub const NAMES: &'static [&'static str] =
                 &[$($(stringify!($field),)+)+ $(stringify!($field2),)+];
 
-            /// What is set here, else what is set in `base`.
+            /// Fills the fields that are not set with those of `base`.
             pub(super) fn or(self, base: Self) -> Self {
                 Self {
                     $($($field: self.$field.or(base.$field),)+)+
@@ -65,7 +65,7 @@ macro_rules! settings {
 }
 
 settings! {
-    /// Settings of a training. Every field is optional: [`check`](Self::check) decides what is not set.
+    /// Settings of a training. Every field is optional; [`check`](Self::check) fills in defaults.
     ///
     /// ```
     /// use mclv::settings::Settings;
@@ -79,146 +79,157 @@ settings! {
     #[cfg_attr(feature = "clap", derive(clap::Args))]
 
     "Model" {
-        /// Defaults to begin with: `default` is the best we know, `paper` is the protocol of the paper's code.
-        /// Default: default.
+        /// Set of defaults: `default` is the best we know, `paper` is the protocol of the paper's
+        /// code. Default: default.
         #[arg()]
         preset: Preset,
         /// Number of hidden units. Default: 25.
         #[arg(alias = "hidden", value_name = "N")]
         n_hidden: usize,
-        /// Initial parameters: `data` takes biases and scale from the data, `paper` does what the paper's code does.
-        /// Default: data (paper: paper).
+        /// Initial parameters: `data` computes biases and weight scale from the data, `paper`
+        /// copies the paper's code. Default: data (paper: paper).
         #[arg(value_name = "HOW")]
         init: Init,
     }
 
     "Gradient" {
-        /// Gradient estimator: `cd` contrastive divergence, `pcd` persistent contrastive divergence, `lvs` Las Vegas
-        /// tours, `exact` enumeration (small models only). Default: lvs up to 64 hidden units, else pcd (paper: lvs).
+        /// Gradient estimator: `cd` (contrastive divergence), `pcd` (persistent contrastive
+        /// divergence), `lvs` (Las Vegas tours) or `exact` (enumeration, small models only).
+        /// Default: lvs up to 64 hidden units, else pcd (paper: lvs).
         #[arg()]
         gradient: EstimatorName,
-        /// Gibbs steps per update; for tours also `dynamic`: until all return. Default: 3 for pcd and for lvs with
-        /// `unfinished = carry`, else 1 (paper: 1).
+        /// Gibbs steps per update. Tours also accept `dynamic`: run until all tours return.
+        /// Default: 3 for pcd and for lvs with `unfinished = carry`, else 1 (paper: 1).
         #[arg(value_name = "K")]
         k: TourLength,
-        /// Persistent chains, or tours per update; `auto`: as many as rows in a minibatch. Default: auto (paper: 128).
+        /// Number of persistent chains, or of tours per update; `auto`: one per row of the
+        /// minibatch. Default: auto (paper: 128).
         #[arg(aliases = ["chains", "tours"], value_name = "N")]
         n_chains: Auto<usize>,
-        /// Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` is what the paper's code does.
-        /// Default: sampled (paper: mean-field).
+        /// Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` uses
+        /// probabilities as the paper's code does. Default: sampled (paper: mean-field).
         #[arg(value_name = "HOW")]
         visible: VisibleChain,
-        /// What to do with tours that have not returned: `drop` them (the paper's), `keep` their steps so far, or
-        /// `carry` them on in the next update. Default: carry (paper: drop).
+        /// What to do with tours that have not returned: `drop` them (as in the paper), `keep` the
+        /// steps made so far, or `carry` them over to the next update. Default: carry (paper:
+        /// drop).
         #[arg(value_name = "POLICY")]
         unfinished: Unfinished,
-        /// How tours start: `fresh` evaluates the whole stopping set for each update, `weighted` draws from an older
-        /// table and weights the tours, `metropolis` proposes from an older table (with `unfinished = carry` only).
-        /// Default: metropolis for carry, else weighted (paper: fresh).
+        /// How tours choose their starts: `fresh` evaluates the whole stopping set at every update,
+        /// `weighted` draws from an older table and weights the tours, `metropolis` proposes from
+        /// an older table and accepts or rejects (only with `unfinished = carry`). Default:
+        /// metropolis for carry, else weighted (paper: fresh).
         #[arg(value_name = "HOW")]
         starts: Starts,
-        /// What is averaged along tours: the states (`sampled`), or E[h|v] or E[v|h] in place of one layer.
-        /// Default: mean-hidden (paper: sampled).
+        /// What is averaged along tours: the sampled states (`sampled`), or with E[h|v] or E[v|h]
+        /// in place of one layer. Default: mean-hidden (paper: sampled).
         #[arg(value_name = "WHAT")]
         statistics: Statistics,
-        /// Hidden states that each row gives to the stopping set. Default: 1.
+        /// Number of hidden states drawn per row for the stopping set. Default: 1.
         #[arg(value_name = "M")]
         samples_per_row: usize,
-        /// Share of the rows that the stopping set is made from; `auto`: 3 %, but at least 1,000 rows. Default: auto for
-        /// carry, else 1 (paper: 1).
+        /// Share of the training rows used for the stopping set; `auto`: 3 %, but at least 1,000
+        /// rows. Default: auto for carry, else 1 (paper: 1).
         #[arg(value_name = "SHARE")]
         row_fraction: Auto<f64>,
-        /// Epochs between two stopping sets. Default: 1.
+        /// Epochs until the stopping set is drawn again. Default: 1.
         #[arg(value_name = "EPOCHS")]
         redraw_every: usize,
-        /// Make the start table anew when the effective sample size (or the acceptance rate) falls below this share.
-        /// Default: 0.2.
+        /// Rebuild the table of starts when the effective sample size (or the acceptance rate)
+        /// falls below this share. Default: 0.2.
         #[arg(value_name = "SHARE")]
         min_ess: f64,
-        /// Adapt the stopping set (rows, and samples per row) until this share of tours returns; `off`: do not adapt.
-        /// Default: off.
+        /// Adapt the size of the stopping set (rows and samples per row) until this share of tours
+        /// returns; `off`: do not adapt it. Default: off.
         #[arg(value_name = "SHARE")]
         target_completion: Limit<f64>,
-        /// Memory budget of a stopping set that adapts: the most states that are drawn for it. Default: 1000000.
+        /// Memory limit of an adaptive stopping set: the largest number of states drawn for it.
+        /// Default: 1000000.
         #[arg(value_name = "N")]
         max_states: usize,
-        /// Time budget of a stopping set that adapts: states drawn and evaluated for it, for each Gibbs step; `off`: no
-        /// budget. Default: off.
+        /// Time limit of an adaptive stopping set: states drawn and evaluated for it per Gibbs step
+        /// of the tours; `off`: no limit. Default: off.
         #[arg(value_name = "RATIO")]
         max_set_cost: Limit<f64>,
-        /// Epochs of contrastive divergence before the estimator proper, with the same visible layer. Default: 0 (paper:
-        /// 15 before lvs).
+        /// Epochs of contrastive divergence before the chosen estimator takes over, with the same
+        /// kind of visible layer. Default: 0 (paper: 15 before lvs).
         #[arg(value_name = "EPOCHS")]
         warm_up_epochs: usize,
-        /// Gibbs steps per update of the warm-up. Default: 1.
+        /// Gibbs steps per update during the warm-up. Default: 1.
         #[arg(value_name = "K")]
         warm_up_k: usize,
     }
 
     "Optimisation" {
-        /// Passes over the data; `auto`: 100, or as many as make 10,000 updates. Default: auto (paper: 100).
+        /// Passes over the training rows; `auto`: 100, or more if 100 passes make fewer than 10,000
+        /// updates. Default: auto (paper: 100).
         #[arg(value_name = "N")]
         epochs: Auto<usize>,
         /// Rows per update. Default: 128.
         #[arg(value_name = "N")]
         batch_size: usize,
-        /// Leave out the last minibatch of an epoch if it is short. Default: false (paper: true).
+        /// Skip the last minibatch of an epoch if it is incomplete. Default: false (paper: true).
         #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
         drop_last: bool,
-        /// Initial learning rate. Default: 0.6 for lvs with `unfinished = carry` up to 64 hidden units, else 0.4 (paper:
-        /// 0.1); 0.01 with `optimizer = adam`.
+        /// Initial learning rate. Default: 0.6 for lvs with `unfinished = carry` up to 64 hidden
+        /// units, else 0.4 (paper: 0.1); 0.01 with `optimizer = adam`.
         #[arg(alias = "lr", value_name = "RATE")]
         learning_rate: f64,
-        /// How the learning rate falls: `linear` to zero, `cosine` to zero, `plateau` (the paper's), or `constant`.
-        /// Default: linear (paper: plateau).
+        /// How the learning rate changes: `linear` or `cosine` falls to zero, `plateau` falls every
+        /// ten epochs (as in the paper), `constant` does not fall. Default: linear (paper:
+        /// plateau).
         #[arg(value_name = "HOW")]
         schedule: Schedule,
-        /// Rule for steps. Default: sgd.
+        /// Optimiser. Default: sgd.
         #[arg()]
         optimizer: Rule,
-        /// Momentum of sgd: the share of the last step that is made again. Default: 0.
+        /// Momentum of sgd: the share of the previous step that is added to the next. Default: 0.
         #[arg(value_name = "SHARE")]
         momentum: f64,
-        /// Of adam: decay of the mean of gradients. Default: 0.9.
+        /// Decay rate of the mean gradient (adam only). Default: 0.9.
         #[arg(value_name = "SHARE")]
         beta1: f64,
-        /// Of adam: decay of the mean of squared gradients. Default: 0.999.
+        /// Decay rate of the mean squared gradient (adam only). Default: 0.999.
         #[arg(value_name = "SHARE")]
         beta2: f64,
-        /// Of adam: keeps steps finite. Default: 1e-8.
+        /// Small constant that keeps steps finite (adam only). Default: 1e-8.
         #[arg(value_name = "NUMBER")]
         epsilon: f64,
-        /// Weight decay by absolute values. Default: 0.
+        /// L1 weight decay (absolute values). Default: 0.
         #[arg(value_name = "RATE")]
         l1: f64,
-        /// Weight decay by squares. Default: 0.
+        /// L2 weight decay (squares). Default: 0.
         #[arg(value_name = "RATE")]
         l2: f64,
-        /// Largest norm of a gradient; `off`: no limit. Default: off.
+        /// Largest norm of a gradient; longer ones are scaled down; `off`: no limit. Default: off.
         #[arg(value_name = "NORM")]
         clip: Limit<f64>,
-        /// Centre the gradient. Default: true (paper: false).
+        /// Centre the gradient: subtract the mean activity of each unit. Default: true (paper:
+        /// false).
         #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
         centred: bool,
-        /// How fast the hidden offsets of centring follow the data: the weight of one minibatch. Default: 0.01.
+        /// Weight of one minibatch in the running mean of hidden activities that centring
+        /// subtracts. Default: 0.01.
         #[arg(value_name = "SHARE")]
         offset_rate: f64,
-        /// Resample the bits of grey data every epoch (with `binarize = bernoulli`). Default: false.
+        /// Resample the bits of grey data every epoch (with `binarize = bernoulli`). Default:
+        /// false.
         #[arg(value_name = "BOOL", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
         redraw_bits: bool,
     }
 
     "Watching" {
-        /// Epochs between two evaluations of the likelihood; `auto`: the initial model and epochs 1, 2, 5, 10, … or more of
-        /// them, as 10 % of the time allows; `never`: not even at the end. Default: auto.
+        /// Epochs between two evaluations of the likelihood; `auto`: the initial model, epochs 1,
+        /// 2, 5, 10, …, and more if they fit into 10 % of the time; `never`: not even at the end.
+        /// Default: auto.
         #[arg(value_name = "EPOCHS")]
         eval_every: EvalEvery,
-        /// Stop after this many evaluations without a better validation likelihood; `off`: do not stop early.
-        /// Default: off.
+        /// Stop after this number of evaluations without a better validation likelihood; `off`: do
+        /// not stop early. Default: off.
         #[arg(value_name = "N")]
         patience: Limit<usize>,
-        /// Share of the training rows to hold out for validation, in place of the data's own validation rows; `off`: hold
-        /// out none. Default: off.
+        /// Share of the training rows to hold out for validation, instead of the data set's own
+        /// validation rows; `off`: hold out none. Default: off.
         #[arg(value_name = "SHARE")]
         validation_fraction: Limit<f64>,
     }
@@ -246,18 +257,22 @@ impl<T> Field for Option<T> {
 }
 
 impl Settings {
-    /// The paper's protocol; everything else is left to its defaults.
+    /// The paper's protocol ([`Preset::Paper`]), with nothing else set.
     pub fn paper() -> Self {
         Self { preset: Some(Preset::Paper), ..Self::default() }
     }
 
-    /// These settings over those of `base`: a field that is set here wins.
+    /// Combines these settings with those of `base`. A field that is set here wins.
     ///
-    /// What belongs to a choice in `base` goes with that choice. If these settings choose another estimator, the
-    /// settings of the estimator of `base` are dropped. If they choose another rule for steps, its constants and the
-    /// learning rate are dropped. If they choose another policy for unfinished tours, starts that do not go with it
-    /// are dropped. So PCD over the settings of a run with tours has the defaults of PCD (and the learning rate of that
-    /// run), while PCD and starts of tours in one set of settings are refused by [`check`](Self::check).
+    /// A setting of `base` that belongs to a choice is dropped together with that choice:
+    ///
+    /// - If these settings choose another estimator, the estimator settings of `base` are dropped.
+    /// - If they choose another optimiser, its constants and the learning rate are dropped.
+    /// - If they choose another policy for unfinished tours, starts that contradict it are dropped.
+    ///
+    /// For example, PCD over the settings of a run with tours gets the defaults of PCD and the
+    /// learning rate of that run. In one set of settings, [`check`](Self::check) rejects PCD
+    /// together with starts of tours.
     #[must_use]
     pub fn over(self, mut base: Self) -> Self {
         if self.gradient.is_some_and(|estimator| estimator != base.estimator()) {
@@ -275,7 +290,7 @@ impl Settings {
         self.or(base)
     }
 
-    /// The settings that only some estimators have, with their owners.
+    /// The settings that only some estimators have, with those estimators.
     pub(super) fn of_estimators(&mut self) -> Vec<(&'static str, &mut dyn Field, &'static [EstimatorName])> {
         use EstimatorName::{Cd, Lvs, Pcd};
         vec![
@@ -295,7 +310,7 @@ impl Settings {
         ]
     }
 
-    /// The settings that only one rule for steps has.
+    /// The settings that only one optimiser has.
     pub(super) fn of_rules(&mut self) -> Vec<(&'static str, &mut dyn Field, Rule)> {
         vec![
             ("momentum", &mut self.momentum, Rule::Sgd),

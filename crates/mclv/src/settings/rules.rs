@@ -1,4 +1,4 @@
-//! The one function that knows every default and every rule: overrides and a number of rows become checked settings.
+//! All defaults and rules: one function turns settings and a number of rows into checked settings.
 
 use super::{
     Auto, EstimatorName, EstimatorSettings, EvalEvery, Limit, LvsSettings, Optimizer, Preset, Rule, Schedule,
@@ -9,20 +9,20 @@ use crate::model::Init;
 use crate::{Error, Result};
 use serde::{Serialize, Serializer};
 
-/// The most hidden units for which chains are expected to come by a stopping set.
+/// The largest number of hidden units for which chains are expected to reach a stopping set.
 const MOST_FOR_TOURS: usize = 64;
-/// Chains, or tours per update, of the paper.
+/// Chains, or tours per update, in the paper.
 const PAPER_CHAINS: usize = 128;
 
-/// Settings of a training, all decided, and in agreement with each other.
+/// Settings of a training. All values are decided, and they do not contradict each other.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct CheckedSettings {
-    /// Where the defaults came from.
+    /// The source of the defaults.
     pub preset: Preset,
     /// Hidden units.
     pub n_hidden: usize,
-    /// How the model begins.
+    /// The initial parameters.
     pub init: Init,
     /// The gradient estimator.
     pub gradient: EstimatorSettings,
@@ -32,70 +32,73 @@ pub struct CheckedSettings {
     pub epochs: usize,
     /// Rows per update.
     pub batch_size: usize,
-    /// Whether a short last minibatch is left out.
+    /// True if an incomplete last minibatch is skipped.
     pub drop_last: bool,
     /// Initial learning rate.
     pub learning_rate: f64,
-    /// How the learning rate falls.
+    /// How the learning rate changes.
     pub schedule: Schedule,
-    /// The rule for steps.
+    /// The optimiser.
     pub optimizer: Optimizer,
-    /// Weight decay by absolute values.
+    /// L1 weight decay (absolute values).
     pub l1: f64,
-    /// Weight decay by squares.
+    /// L2 weight decay (squares).
     pub l2: f64,
     /// Largest norm of a gradient.
     pub clip: Option<f64>,
-    /// Whether the gradient is centred.
+    /// True if the gradient is centred.
     pub centred: bool,
-    /// How fast the hidden offsets follow the data: the weight of one minibatch.
+    /// Weight of one minibatch in the running mean of hidden activities that centring subtracts.
     pub offset_rate: f64,
-    /// Whether the bits of grey data are resampled every epoch.
+    /// True if the bits of grey data are resampled every epoch.
     pub redraw_bits: bool,
     /// When the likelihood is evaluated.
     pub eval_every: EvalEvery,
-    /// Evaluations without a better validation likelihood after which training stops.
+    /// Training stops after this number of evaluations without a better validation likelihood.
     pub patience: Option<usize>,
-    /// Share of the training rows that is held out for validation.
+    /// Share of the training rows held out for validation.
     pub validation_fraction: Option<f64>,
     /// Seed of all random numbers.
     pub seed: u64,
 }
 
 impl Settings {
-    /// Decide what is not set, and check everything, for training on `n_rows` rows.
+    /// Fills in defaults and checks all settings, for training on `n_rows` rows.
     ///
-    /// With [`Preset::Default`] and no estimator named, models with up to 64 hidden units get tours that are carried on
-    /// from update to update, with a small stopping set: a chain that comes by the set may go on from another of its
-    /// states, and so reach modes that it would not find by itself. In larger models hardly a chain comes by, and
-    /// persistent chains do the same in less time. An estimator that is named has the same defaults as one that is not.
+    /// With [`Preset::Default`] and no estimator chosen, models with up to 64 hidden units are
+    /// trained by tours that are carried over from update to update, with a small stopping set. A
+    /// chain that reaches the set may continue from another state of the set, and so find modes
+    /// that it would not find by itself. In larger models few chains reach the set, and persistent
+    /// chains do the same in less time. A default estimator has the same defaults as one that is
+    /// chosen by name.
     ///
     /// # Errors
-    /// Names a setting that is out of range, or two that do not go together.
+    /// Names a setting that is out of range, or two settings that exclude each other.
     pub fn check(&self, n_rows: usize) -> Result<CheckedSettings> {
         let checked = self.decide(n_rows)?;
         checked.check_rows(n_rows)?;
         Ok(checked)
     }
 
-    /// [`check`](Self::check) before the rows are known: numbers that depend on them are decided as for one row.
+    /// Like [`check`](Self::check), but before the rows are known. Numbers that depend on the rows
+    /// are decided as for one row.
     ///
-    /// Settings that [`CheckedSettings::settings`] gave have no such numbers.
+    /// Settings returned by [`CheckedSettings::settings`] have no such numbers.
     ///
     /// # Errors
-    /// Names a setting that is out of range, or two that do not go together.
+    /// Names a setting that is out of range, or two settings that exclude each other.
     pub fn check_without_rows(&self) -> Result<CheckedSettings> {
         self.decide(1)
     }
 
-    /// The estimator that is chosen, or the default one.
+    /// The chosen estimator, or the default one.
     pub(super) fn estimator(&self) -> EstimatorName {
         let small = self.n_hidden() <= MOST_FOR_TOURS;
         let default = if self.is_paper() || small { EstimatorName::Lvs } else { EstimatorName::Pcd };
         self.gradient.unwrap_or(default)
     }
 
-    /// The rule for steps that is chosen, or the default one.
+    /// The chosen optimiser, or the default one.
     pub(super) fn rule(&self) -> Rule {
         self.optimizer.unwrap_or(Rule::Sgd)
     }
@@ -117,11 +120,12 @@ impl Settings {
             self.visible.unwrap_or(if paper { VisibleChain::MeanField } else { VisibleChain::Sampled });
         at_least_one("n-hidden", n_hidden, "must be a positive number")?;
         at_least_one("batch-size", batch_size, "must be a positive number")?;
-        within("batch-size", batch_size, batch_size < 1 << 24, "fewer than 16,777,216 rows")?;
+        within("batch-size", batch_size, batch_size < 1 << 24, "must be fewer than 16,777,216 rows")?;
         let gradient = self.decide_gradient(visible, n_rows)?;
         let epochs = match self.epochs {
             Some(Auto::Given(epochs)) => {
-                at_least_one("epochs", epochs, "at least one; leave it out or give `auto` for the default")?;
+                let cure = "must be at least one; leave it out or give `auto` for the default";
+                at_least_one("epochs", epochs, cure)?;
                 epochs
             }
             None if paper => 100,
@@ -130,7 +134,7 @@ impl Settings {
         let warm_up = self.decide_warm_up(&gradient, visible, epochs)?;
         let optimizer = self.decide_optimizer()?;
         let learning_rate = self.learning_rate.unwrap_or(match (&optimizer, &gradient) {
-            // Its steps are of the size of the rate itself, whatever the gradient's.
+            // Adam's steps have the size of the rate, whatever the size of the gradient.
             (Optimizer::Adam { .. }, _) => 0.01,
             _ if paper => 0.1,
             (_, EstimatorSettings::Lvs(lvs))
@@ -147,25 +151,30 @@ impl Settings {
         for (name, decay) in [("l1", l1), ("l2", l2)] {
             within(name, decay, decay >= 0.0 && decay.is_finite(), "must be 0 or more")?;
         }
-        let clip =
-            limit("clip", self.clip, |&norm| norm > 0.0 && norm.is_finite(), "a positive number, or `off`")?;
+        let clip = limit(
+            "clip",
+            self.clip,
+            |&norm| norm > 0.0 && norm.is_finite(),
+            "give a positive number, or `off`",
+        )?;
         let offset_rate = self.offset_rate.unwrap_or(0.01);
         within(
             "offset-rate",
             offset_rate,
             offset_rate > 0.0 && offset_rate <= 1.0,
-            "more than 0, at most 1",
+            "must be more than 0 and at most 1",
         )?;
         let eval_every = self.eval_every.unwrap_or_default();
         if let EvalEvery::Epochs(n) = eval_every {
-            at_least_one("eval-every", n, "at least one epoch, or `auto`, or `never`")?;
+            at_least_one("eval-every", n, "give at least one epoch, or `auto`, or `never`")?;
         }
-        let patience = limit("patience", self.patience, |&n| n > 0, "at least one evaluation, or `off`")?;
+        let patience =
+            limit("patience", self.patience, |&n| n > 0, "give at least one evaluation, or `off`")?;
         let validation_fraction = limit(
             "validation-fraction",
             self.validation_fraction,
             |&share| share > 0.0 && share < 1.0,
-            "more than 0 and less than 1, or `off`",
+            "give a number above 0 and below 1, or `off`",
         )?;
         Ok(CheckedSettings {
             preset: self.preset.unwrap_or_default(),
@@ -192,12 +201,12 @@ impl Settings {
         })
     }
 
-    /// Refuse settings of another estimator, or of another rule for steps, than the one that is chosen.
+    /// Rejects settings that belong to another estimator, or to another optimiser, than the chosen.
     fn check_owners(&self) -> Result<()> {
         let (estimator, rule) = (self.estimator(), self.rule());
         let warms_up = self.warm_up_epochs.is_some_and(|n| n > 0);
         let mut given = self.clone();
-        // Of the exact gradient it says nothing; of a warm-up it does.
+        // The exact gradient has no chain, so `visible` matters only to its warm-up.
         if estimator == EstimatorName::Exact && (warms_up || given.visible == Some(VisibleChain::Sampled)) {
             given.visible = None;
         }
@@ -223,20 +232,20 @@ impl Settings {
             at_least_one(
                 "n-chains",
                 n,
-                "at least one; leave it out or give `auto` for one for each row of a minibatch",
+                "must be at least one; leave it out or give `auto` for one per row of a minibatch",
             )?;
         }
         match self.estimator() {
             EstimatorName::Cd => Ok(EstimatorSettings::Cd { k: self.gibbs_steps(1)?, visible }),
             EstimatorName::Pcd => {
                 let few = n_chains.is_none_or(|n| n < 1 << 24);
-                within("n-chains", n_chains.unwrap_or(0), few, "fewer than 16,777,216 chains")?;
+                within("n-chains", n_chains.unwrap_or(0), few, "must be fewer than 16,777,216 chains")?;
                 let k = self.gibbs_steps(if self.is_paper() { 1 } else { 3 })?;
                 Ok(EstimatorSettings::Pcd { k, n_chains, visible })
             }
             EstimatorName::Lvs => {
                 let few = n_chains.is_none_or(|n| n <= 1 << 16);
-                within("n-chains", n_chains.unwrap_or(0), few, "at most 65,536 tours per update")?;
+                within("n-chains", n_chains.unwrap_or(0), few, "give at most 65,536 tours per update")?;
                 self.decide_tours(n_chains, visible, n_rows).map(EstimatorSettings::Lvs)
             }
             EstimatorName::Exact => Ok(EstimatorSettings::Exact),
@@ -246,13 +255,11 @@ impl Settings {
     /// `k` of an estimator without tours.
     fn gibbs_steps(&self, default: u32) -> Result<usize> {
         match self.k.unwrap_or(TourLength::Steps(default)) {
-            TourLength::Steps(0) => refuse("k", 0, "at least one Gibbs step"),
+            TourLength::Steps(0) => refuse("k", 0, "give at least one Gibbs step"),
             TourLength::Steps(k) => Ok(k as usize),
-            TourLength::Dynamic => refuse(
-                "k",
-                "dynamic",
-                "only tours (`gradient = lvs`) can return; give a number of Gibbs steps",
-            ),
+            TourLength::Dynamic => {
+                refuse("k", "dynamic", "only tours (`gradient = lvs`) return; give a number of Gibbs steps")
+            }
         }
     }
 
@@ -267,9 +274,9 @@ impl Settings {
         let carry = unfinished == Unfinished::Carry;
         let k = self.k.unwrap_or(TourLength::Steps(if carry && !paper { 3 } else { 1 }));
         match k {
-            TourLength::Steps(0) => return refuse("k", 0, "at least one Gibbs step, or `dynamic`"),
+            TourLength::Steps(0) => return refuse("k", 0, "give at least one Gibbs step, or `dynamic`"),
             TourLength::Dynamic if carry => {
-                return refuse("k", k, "with `unfinished = carry`, say how many steps each update makes");
+                return refuse("k", k, "with `unfinished = carry`, give the number of steps per update");
             }
             _ => {}
         }
@@ -283,9 +290,9 @@ impl Settings {
                 "starts",
                 starts,
                 if carry {
-                    "with `unfinished = carry` use metropolis or fresh: tours from different tables cannot be pooled"
+                    "with `unfinished = carry` use metropolis or fresh, because tours from different tables cannot be pooled"
                 } else {
-                    "only with `unfinished = carry`; use weighted or fresh"
+                    "it needs `unfinished = carry`; use weighted or fresh"
                 },
             );
         }
@@ -299,27 +306,32 @@ impl Settings {
             );
         }
         let samples_per_row = self.samples_per_row.unwrap_or(1);
-        at_least_one("samples-per-row", samples_per_row, "at least one hidden state per row")?;
+        at_least_one("samples-per-row", samples_per_row, "give at least one hidden state per row")?;
         let row_fraction = match self.row_fraction {
             Some(Auto::Given(share)) => {
                 let is_share = share > 0.0 && share <= 1.0;
-                within("row-fraction", share, is_share, "a share, more than 0 and at most 1, or `auto`")?;
+                within("row-fraction", share, is_share, "give a number above 0 and up to 1, or `auto`")?;
                 share
             }
             None if paper || !carry => 1.0,
             None | Some(Auto::Auto) => (1000.0 / n_rows.max(1) as f64).clamp(0.03, 1.0),
         };
         let redraw_every = self.redraw_every.unwrap_or(1);
-        at_least_one("redraw-every", redraw_every, "at least one epoch")?;
+        at_least_one("redraw-every", redraw_every, "give at least one epoch")?;
         let min_ess = self.min_ess.unwrap_or(0.2);
-        within("min-ess", min_ess, (0.0..=1.0).contains(&min_ess), "a share between 0 and 1")?;
+        within("min-ess", min_ess, (0.0..=1.0).contains(&min_ess), "give a number from 0 to 1")?;
         let share = |&share: &f64| share > 0.0 && share < 1.0;
-        let target_completion =
-            limit("target-completion", self.target_completion, share, "a share between 0 and 1, or `off`")?;
+        let target_completion = limit(
+            "target-completion",
+            self.target_completion,
+            share,
+            "give a number between 0 and 1, or `off`",
+        )?;
         let max_states = self.max_states.unwrap_or(1_000_000);
-        at_least_one("max-states", max_states, "at least one state")?;
+        at_least_one("max-states", max_states, "give at least one state")?;
         let positive = |&cost: &f64| cost > 0.0 && cost.is_finite();
-        let max_set_cost = limit("max-set-cost", self.max_set_cost, positive, "a positive number, or `off`")?;
+        let max_set_cost =
+            limit("max-set-cost", self.max_set_cost, positive, "give a positive number, or `off`")?;
         Ok(LvsSettings {
             k,
             n_tours,
@@ -345,10 +357,10 @@ impl Settings {
     ) -> Result<Option<(usize, EstimatorSettings)>> {
         let of_paper = if self.is_paper() && matches!(gradient, EstimatorSettings::Lvs(_)) { 15 } else { 0 };
         let warm_up_epochs = self.warm_up_epochs.unwrap_or(of_paper);
-        let cure = "must be fewer than all epochs, or the estimator asked for is never used";
+        let cure = "must be fewer than `epochs`, or the chosen estimator is never used";
         within("warm-up-epochs", warm_up_epochs, warm_up_epochs < epochs, cure)?;
         let k = self.warm_up_k.unwrap_or(1);
-        at_least_one("warm-up-k", k, "at least one Gibbs step")?;
+        at_least_one("warm-up-k", k, "give at least one Gibbs step")?;
         if warm_up_epochs == 0 {
             return match self.warm_up_k {
                 Some(k) => refuse("warm-up-k", k, "there is no warm-up; give `warm-up-epochs` too"),
@@ -361,14 +373,19 @@ impl Settings {
     fn decide_optimizer(&self) -> Result<Optimizer> {
         let share = |name, value: Option<f64>, default: f64| {
             let value = value.unwrap_or(default);
-            within(name, value, (0.0..1.0).contains(&value), "at least 0, less than 1")?;
+            within(name, value, (0.0..1.0).contains(&value), "must be at least 0 and less than 1")?;
             Ok::<f64, Error>(value)
         };
         match self.rule() {
             Rule::Sgd => Ok(Optimizer::Sgd { momentum: share("momentum", self.momentum, 0.0)? }),
             Rule::Adam => {
                 let epsilon = self.epsilon.unwrap_or(1e-8);
-                within("epsilon", epsilon, epsilon >= 1e-30 && epsilon.is_finite(), "at least 1e-30")?;
+                within(
+                    "epsilon",
+                    epsilon,
+                    epsilon >= 1e-30 && epsilon.is_finite(),
+                    "must be at least 1e-30",
+                )?;
                 let beta1 = share("beta1", self.beta1, 0.9)?;
                 Ok(Optimizer::Adam { beta1, beta2: share("beta2", self.beta2, 0.999)?, epsilon })
             }
@@ -384,8 +401,8 @@ impl Serialize for CheckedSettings {
 }
 
 impl CheckedSettings {
-    /// The complete form: every field is set that goes with the estimator and the rule for steps. Checked again, for
-    /// any number of rows, it gives the same settings.
+    /// The complete form: every field that belongs to the estimator and the optimiser is set.
+    /// Checking it again, for any number of rows, gives the same settings.
     pub fn settings(&self) -> Settings {
         let (warm_up_epochs, warm_up) = match &self.warm_up {
             Some((epochs, estimator)) => (*epochs, Settings::from(estimator)),
@@ -397,7 +414,7 @@ impl CheckedSettings {
             preset: Some(self.preset),
             n_hidden: Some(self.n_hidden),
             init: Some(self.init),
-            // Of the exact gradient, the chain is the warm-up's.
+            // With the exact gradient, only the warm-up has a chain.
             visible: warm_up.visible,
             warm_up_epochs: Some(warm_up_epochs),
             warm_up_k,
@@ -431,17 +448,18 @@ impl CheckedSettings {
         if self.drop_last { n_rows / self.batch_size } else { n_rows.div_ceil(self.batch_size) }
     }
 
-    /// Refuse settings that do not go with this number of rows.
+    /// Rejects settings that do not fit this number of rows.
     pub(crate) fn check_rows(&self, n_rows: usize) -> Result<()> {
         if self.drop_last && (1..self.batch_size).contains(&n_rows) {
-            let cure = "larger than the data, and short minibatches are left out: nothing to train on";
+            let cure = "larger than the data, and `drop-last` skips incomplete minibatches: nothing is left to train on";
             return refuse("batch-size", self.batch_size, cure);
         }
-        // Each step of a chain takes up to three of the 2³² random numbers that an epoch has for the chain.
+        // A chain has 2³² random numbers in an epoch, and each of its steps uses up to three of
+        // them.
         let warm_up = self.warm_up.as_ref().map(|(_, estimator)| estimator);
         for estimator in [Some(&self.gradient), warm_up].into_iter().flatten() {
             let steps = estimator.steps_of_epoch(self.n_updates(n_rows));
-            let cure = "steps of a chain in one epoch (k times the updates) must not pass 2^30";
+            let cure = "a chain may make at most 2^30 steps per epoch (k times the number of updates)";
             within("k", steps, steps <= 1 << 30, cure)?;
         }
         Ok(())
@@ -460,7 +478,7 @@ fn at_least_one(name: &'static str, value: usize, cure: &'static str) -> Result<
     within(name, value, value > 0, cure)
 }
 
-/// A limit that is good, or none.
+/// The limit if it passes the test; an error if it does not; `None` if there is no limit.
 fn limit<T: Copy + ToString>(
     name: &'static str,
     limit: Option<Limit<T>>,

@@ -1,13 +1,13 @@
-//! Let the learning rate fall.
+//! Schedules of the learning rate.
 
 use crate::words::words;
 
-/// How the learning rate depends on time.
+/// How the learning rate changes over a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Schedule {
-    /// `η₀` throughout.
+    /// `η₀` in every epoch.
     Constant,
-    /// `η₀/⌈(1 + epoch)/10⌉`, the paper's.
+    /// `η₀/⌈(1 + epoch)/10⌉`, as in the paper.
     Plateau,
     /// `η₀(1 − t)`, `t` from 0 to 1 over the run.
     Linear,
@@ -23,7 +23,7 @@ words!(Schedule as "schedule" {
 });
 
 impl Schedule {
-    /// The rate at `update` of `n_updates` in `epoch` of `epochs`, all from 0.
+    /// The rate at `update` of `n_updates` in `epoch` of `epochs`, all counted from 0.
     ///
     /// ```
     /// use mclv::settings::Schedule;

@@ -1,10 +1,12 @@
-//! Spell settings as each front does: library texts name a setting in backquotes, `` `clip = 1` `` or `` `n-chains` ``.
+//! Spells settings for the command line, for files and for Python.
+//!
+//! Texts of the library name a setting in backquotes, such as `` `clip = 1` `` or `` `n-chains` ``.
 
 use super::Settings;
 use crate::Error;
 use crate::words::nearest;
 
-/// How a front spells settings.
+/// How settings are spelled in messages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Spelling {
     /// As in files: `` `n-chains = 50` ``.
@@ -16,7 +18,7 @@ pub enum Spelling {
     Keywords,
 }
 
-/// Names that are no settings of training: those of data, and of other commands.
+/// Names of settings that do not belong to training, but to data and to other commands.
 const OTHER_NAMES: [&str; 19] = [
     "binarize",
     "burn-in",
@@ -39,7 +41,7 @@ const OTHER_NAMES: [&str; 19] = [
     "time-limit",
 ];
 
-/// Whether a setting of any command has this name, with hyphens or underscores.
+/// Returns true if a setting of any command has this name, with hyphens or underscores.
 fn is_known(name: &str) -> bool {
     let same = |known: &&str| known.chars().map(hyphen).eq(name.chars().map(hyphen));
     Settings::NAMES.iter().any(&same) || OTHER_NAMES.iter().any(same)
@@ -64,6 +66,8 @@ impl Spelling {
         let plain = value.parse::<f64>().is_ok();
         match self {
             Self::Plain => format!("`{name} = {value}`"),
+            // A switch takes its value only after an equals sign.
+            Self::Flags if matches!(value, "true" | "false") => format!("{}={value}", self.name(name)),
             Self::Flags => format!("{} {value}", self.name(name)),
             Self::Keywords if plain => format!("{}={value}", self.name(name)),
             Self::Keywords => match value {
@@ -75,7 +79,7 @@ impl Spelling {
     }
 }
 
-/// Spell the settings that a text names in backquotes; everything else stays as it is.
+/// Spells the settings that a text names in backquotes. The rest of the text does not change.
 ///
 /// ```
 /// use mclv::settings::{Spelling, spell};
@@ -105,14 +109,14 @@ pub fn spell(text: &str, spelling: Spelling) -> String {
 }
 
 impl Settings {
-    /// The setting whose name, with underscores, is nearest to a name that is unknown.
+    /// The setting whose name (with underscores) is nearest to an unknown name.
     pub fn nearest_name(unknown: &str) -> Option<&'static str> {
         nearest(unknown, Self::NAMES.iter().copied())
     }
 }
 
 impl Error {
-    /// The message, with settings spelled as a front spells them. `Display` is [`Spelling::Plain`].
+    /// The message with settings spelled as asked. `Display` uses [`Spelling::Plain`].
     pub fn in_words(&self, spelling: Spelling) -> String {
         let refused = |name: &str, value: &str, cure: &str| {
             let name = spelling.name(name);
@@ -122,7 +126,7 @@ impl Error {
         match self {
             Self::InvalidSetting { name, value, cure } => refused(name, value, cure),
             Self::InvalidChoice { name, value, cure } => refused(name, value, cure),
-            // What stands in a file is spelled as in files.
+            // Errors about a file use the spelling of files.
             Self::Malformed { .. } => self.to_string(),
             _ => spell(&self.to_string(), spelling),
         }
@@ -136,7 +140,7 @@ mod tests {
     #[test]
     fn settings_are_spelled_as_each_front_does() {
         let text = "use `unfinished = keep` or carry, `samples-per-row`, `centred = true`, `dynamic`";
-        let flags = "use --unfinished keep or carry, --samples-per-row, --centred true, `dynamic`";
+        let flags = "use --unfinished keep or carry, --samples-per-row, --centred=true, `dynamic`";
         let keywords = "use unfinished=\"keep\" or carry, samples_per_row, centred=True, `dynamic`";
         assert_eq!(spell(text, Spelling::Flags), flags);
         assert_eq!(spell(text, Spelling::Keywords), keywords);
@@ -173,9 +177,9 @@ mod tests {
         assert_eq!(
             all(other),
             [
-                "`samples-per-row` does not go with `gradient = cd`",
-                "--samples-per-row does not go with --gradient cd",
-                "samples_per_row does not go with gradient=\"cd\""
+                "`samples-per-row` cannot be used with `gradient = cd`",
+                "--samples-per-row cannot be used with --gradient cd",
+                "samples_per_row cannot be used with gradient=\"cd\""
             ]
         );
         let file = Error::malformed("c.toml", "unknown field `epoch`, expected `epochs`");

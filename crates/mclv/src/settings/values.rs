@@ -1,4 +1,4 @@
-//! Numbers that a word can stand for: `auto`, `off`, `never`, `dynamic`.
+//! Settings that are a number or a word: `auto`, `off`, `never`, `dynamic`.
 
 use serde::de::{DeserializeOwned, IntoDeserializer, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -6,7 +6,7 @@ use std::fmt::{Display, Formatter};
 use std::marker::PhantomData;
 use std::str::FromStr;
 
-/// A number, or the word `auto`: the library decides.
+/// A number, or the word `auto` if the library decides.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Auto<T> {
     /// The library decides.
@@ -16,7 +16,7 @@ pub enum Auto<T> {
     Given(T),
 }
 
-/// A limit, or the word `off`: no limit.
+/// A limit, or the word `off` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limit<T> {
     /// There is no limit.
@@ -26,10 +26,10 @@ pub enum Limit<T> {
     At(T),
 }
 
-/// When to evaluate the likelihood: every so many epochs, `auto`, or `never`.
+/// When to evaluate the likelihood: a number of epochs, `auto`, or `never`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EvalEvery {
-    /// As often as 5 % of the training time allows on a nominal machine.
+    /// As often as 10 % of the training time allows on a nominal machine.
     #[default]
     Auto,
     /// After this number of epochs, and at the end.
@@ -38,20 +38,20 @@ pub enum EvalEvery {
     Never,
 }
 
-/// How many Gibbs steps an update makes: a number, or for tours the word `dynamic`.
+/// The number of Gibbs steps of an update or, for tours, the word `dynamic`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TourLength {
-    /// This many steps.
+    /// This number of steps.
     Steps(u32),
     /// Until the tour returns.
     Dynamic,
 }
 
-/// Beyond this even a dynamic tour is cut, counted, and treated as unfinished.
+/// A dynamic tour is cut after this number of steps, counted, and treated as unfinished.
 pub(crate) const MAX_DYNAMIC_STEPS: u32 = 100_000;
 
 impl TourLength {
-    /// The most steps that a tour makes.
+    /// The largest number of steps of a tour.
     pub(crate) fn limit(self) -> u32 {
         match self {
             Self::Steps(k) => k,
@@ -92,7 +92,7 @@ impl<T> From<Option<T>> for Auto<T> {
     }
 }
 
-/// What can stand where a word can: `usize`, `u32`, `f64`.
+/// The number types of settings that may also be a word: `usize`, `u32`, `f64`.
 pub trait Number: Copy + Display + FromStr + Serialize + DeserializeOwned {}
 impl Number for usize {}
 impl Number for u32 {}
@@ -125,7 +125,8 @@ impl<'de, N: Number, T: From<N> + FromStr<Err = String>> Visitor<'de> for Reader
     }
 }
 
-/// Implements `From`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of one number and some words.
+/// Implements `From`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum of one number
+/// and some words.
 macro_rules! number_or_word {
     ([$($generic:tt)*] $Type:ty: $Number:ty as $Variant:ident $(, $word:literal as $Word:ident)+) => {
         impl<$($generic)*> From<$Number> for $Type {

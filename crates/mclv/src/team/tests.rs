@@ -1,4 +1,4 @@
-//! Ranks as threads: what each computes is what one computes alone.
+//! Test teams with ranks as threads: each rank computes the same as one rank alone.
 
 use super::*;
 use crate::bits::BitRows;
@@ -39,7 +39,7 @@ impl Team for Thread {
     }
 }
 
-/// What each of `size` ranks makes of `work`.
+/// Returns the result of `work` on each of `size` ranks.
 pub(crate) fn on_ranks<R: Send>(size: usize, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
     let table = Arc::new((Mutex::new(vec![Vec::new(); size]), Barrier::new(size)));
     std::thread::scope(|scope| {
@@ -54,7 +54,7 @@ pub(crate) fn on_ranks<R: Send>(size: usize, work: impl Fn(usize) -> R + Sync) -
     })
 }
 
-/// All ranks, however many, come to what one comes to alone.
+/// All ranks, for any number of them, get the result of one rank alone.
 fn check_same<R: Send + PartialEq + std::fmt::Debug>(what: &str, work: impl Fn() -> R + Sync) {
     let one = work();
     for size in [1, 2, 3, 5] {
@@ -175,7 +175,8 @@ fn training_does_not_depend_on_ranks() {
         check_same(&format!("{gradient:?}"), || {
             let settings = Settings {
                 n_hidden: Some(if gradient == EstimatorSettings::Exact { 4 } else { 70 }),
-                // With 1,100 rows CD and the second PCD have pairs enough for ranks to share the sums.
+                // With 1,100 rows CD and the second PCD have pairs enough for ranks to share the
+                // sums.
                 batch_size: Some(if k % 2 == 0 { 1100 } else { 200 }),
                 epochs: Some(2.into()),
                 learning_rate: Some(0.4),
@@ -268,7 +269,7 @@ fn a_data_file_is_read_in_parts_and_what_goes_wrong_stops_all() {
     for name in ["rows.csv", "rows.npy"] {
         check_same(name, || data::load(&spec(name), &Silent).unwrap());
     }
-    // The same word from all ranks, who go on together from there.
+    // All ranks report the same error, and continue together.
     let outcomes = |name: &(dyn Fn(usize) -> &'static str + Sync)| {
         on_ranks(3, |rank| {
             let error = data::load(&spec(name(rank)), &Silent).unwrap_err();

@@ -50,7 +50,8 @@ mod tests {
     use super::*;
     use crate::rng::{Purpose, stream};
 
-    /// χ² of 100,000 draws over 6 outcomes against 5 degrees of freedom; 30.9 is the 1 − 1e-5 quantile.
+    /// χ² of 100,000 draws over 6 outcomes against 5 degrees of freedom; 30.9 is the 1 − 1e-5
+    /// quantile.
     #[test]
     fn frequencies_follow_the_weights_and_wrong_ones_are_caught() {
         let weights = [5.0, 0.0, 1.0, 0.25, 3.0, 7.0, 0.5];

@@ -101,7 +101,8 @@ mod tests {
     fn a_start_counts_for_each_class_with_its_share() {
         let end = End::OwnStart;
         let tours = tours(&[(0, 1, end), (0, 3, end), (2, 101, end), (2, 7, End::Elsewhere(0))]);
-        // Start 0 is half of class 0, half of class 1; start 2 is two thirds of class 1, one third of class 2.
+        // Start 0 is half of class 0, half of class 1; start 2 is two thirds of class 1, one third
+        // of class 2.
         let owners = [(0, 0), (0, 1), (1, 3), (2, 1), (2, 2), (2, 1)];
         let by_class = tours.by_class(&owners, 5);
         let class = |k: usize| by_class[k].unwrap();

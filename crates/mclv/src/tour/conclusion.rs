@@ -1,4 +1,5 @@
-//! Say what tours and independent chains mean: the model memorised its rows, its chain mixes, or its chain is stuck.
+//! The conclusion from tours and independent chains: the model memorised its rows, its chain mixes,
+//! or its chain is stuck.
 
 use super::{End, StartedFrom, StoppingSet, TourTheory, Tours, Witnesses};
 use crate::Result;
@@ -9,28 +10,33 @@ use serde::{Deserialize, Serialize};
 
 /// R-hat of independent chains above which the chain is called stuck.
 const STUCK_R_HAT: f64 = 1.2;
-/// If the tours say that a chain in equilibrium makes this many visits to the set, every chain should make one.
+/// If tours predict at least this number of visits to the set for a chain in equilibrium, every
+/// chain should make one.
 const MANY_VISITS: f64 = 20.0;
-/// The share of the model's probability on the rows' hidden states from which the model has memorised them …
+/// The model has memorised the rows if at least this share of its probability lies on their hidden
+/// states …
 const MEMORISED: f64 = 0.9;
-/// … if they are at most this share of all hidden states: a set of all states holds all probability.
+/// … and these are at most this share of all hidden states. A set of all states holds all
+/// probability.
 const SMALL_SET: f64 = 0.5;
 
-/// What the tours of a model come to.
+/// The verdict on the chain of a model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TourVerdict {
-    /// The chain mixes, and at least 90 % of the model's probability lies on the hidden states of the rows.
+    /// The chain mixes, and at least 90 % of the model's probability lies on the hidden states of
+    /// the rows.
     Memorised,
-    /// The chain mixes: independent chains agree and find the stopping set.
+    /// The chain mixes: independent chains agree and reach the stopping set.
     Mixing,
-    /// The chain does not mix: independent chains differ, or those from random states do not find the stopping set.
+    /// The chain does not mix: independent chains differ, or those from random states do not reach
+    /// the stopping set.
     Stuck,
-    /// The chain is too slow for the independent chains to say.
+    /// The chain is too slow to judge from the independent chains.
     Unclear,
 }
 
-/// The verdict on tours, with the numbers that it rests on.
+/// The verdict on the chain of a model, with the numbers behind it.
 ///
 /// ```
 /// use mclv::{Rbm, StoppingSet, bits::BitRows, chain::VisibleChain, progress::Silent};
@@ -47,33 +53,36 @@ pub enum TourVerdict {
 pub struct Conclusion {
     /// The verdict.
     pub verdict: TourVerdict,
-    /// The share of the model's probability on the stopping set, `Z_S/Z`: one over the mean length of complete tours from
-    /// `π_S`; else the share of their time that the independent chains spent there.
+    /// The share of the model's probability on the stopping set, `Z_S/Z`. For complete tours from
+    /// `π_S` it is one over the mean length; else the share of steps that the independent chains
+    /// from random states spent in the set.
     pub set_probability: f64,
     /// States in the stopping set, as a share of all hidden states.
     pub share_of_states: f64,
     /// The share of tours that returned to their own start.
     pub own_start: f64,
-    /// The share of tours that were back in their own start after one step: an estimate of `Σ π_S(h) P(h,h)` for tours
-    /// from `π_S`.
+    /// The share of tours that were back in their own start after one step. For tours from `π_S` it
+    /// estimates `Σ π_S(h) P(h,h)`.
     pub own_start_in_one_step: f64,
-    /// `Σ π_S(h) P(h,h)`, the probability that a state stays as it is for one step, where the model can be enumerated.
+    /// `Σ π_S(h) P(h,h)`, the probability that a state does not change in one step. `None` if the
+    /// model cannot be enumerated.
     pub staying_probability: Option<f64>,
-    /// `Σ π_S(h)²`: how often a tour would return to its own start if the chain forgot at once where it was.
+    /// `Σ π_S(h)²`: the share of tours that would return to their own start if the chain forgot its
+    /// state at once.
     pub own_start_by_chance: f64,
-    /// Chains that have no part in the tours.
+    /// Chains that are independent of the tours.
     pub witnesses: Witnesses,
-    /// Whether the chain of the tours is the model's own Gibbs chain.
+    /// True if the chain of the tours is the model's own Gibbs chain.
     pub is_gibbs: bool,
 }
 
 impl Conclusion {
-    /// Judges `tours` between visits to `set`, with independent chains of seed `seed`. `theory` is that of the same set,
-    /// if the model can be enumerated.
+    /// Judges the chain of `tours` to `set`, with independent chains of seed `seed`. Give `theory`
+    /// of the same set if the model can be enumerated.
     ///
     /// # Guarantee
-    /// "Mixing" and "memorised" mean that nothing was found against them: no finite number of chains shows a mode that
-    /// none of them visits.
+    /// "Mixing" and "memorised" mean that no evidence against them was found. No finite number of
+    /// chains can show a mode that none of them visits.
     ///
     /// # Cost
     /// 32,000 steps of the chain, and `log p*` of all states of the set.
@@ -111,20 +120,23 @@ impl Conclusion {
         })
     }
 
-    /// Returns true if nothing should be built on this chain without more evidence.
+    /// Returns true if results of this chain need more evidence.
     pub fn is_doubtful(&self) -> bool {
         matches!(self.verdict, TourVerdict::Stuck | TourVerdict::Unclear)
     }
 
-    /// How many tours returned to their own start, and why.
+    /// A text on the share of tours that returned to their own start.
     pub fn own_starts(&self) -> String {
         let percent = |share: f64| format!("{:.1} %", 100.0 * share);
         let exactly = self.staying_probability.map_or(String::new(), |p| {
-            format!(", where Σ π_S(h) P(h,h) = {} is the probability that a state stays as it is", percent(p))
+            format!(
+                " (the exact probability that a state does not change is Σ π_S(h) P(h,h) = {})",
+                percent(p)
+            )
         });
         format!(
-            "{} of tours returned to their own start: {} after one step{exactly}, {} later. If the chain forgot \
-             its start at once, {} would.",
+            "{} of tours returned to their own start: {} after one step{exactly}, {} later. For a chain that \
+             forgets its start at once, the share would be {}.",
             percent(self.own_start),
             percent(self.own_start_in_one_step),
             percent((self.own_start - self.own_start_in_one_step).max(0.0)),
@@ -162,7 +174,8 @@ impl std::fmt::Display for Conclusion {
         let r_hat = mixing.map_or("unknown".into(), |mixing| format!("{:.2}", mixing.r_hat));
         let chain = if self.is_gibbs { "the chain" } else { "the mean-field chain" };
         let chains = format!("{n_random} chains from random states and {n_from_set} from the stopping set");
-        let reached = format!("{n_reached} of the {n_random} random ones reached the stopping set");
+        let reached =
+            format!("{n_reached} of the {n_random} chains from random states reached the stopping set");
         let mass = format!("{:.1} %", 100.0 * self.set_probability);
         match self.verdict {
             TourVerdict::Memorised => write!(
@@ -179,8 +192,8 @@ impl std::fmt::Display for Conclusion {
             TourVerdict::Stuck => write!(
                 f,
                 "stuck: {chain} does not mix. {chains} have R-hat {r_hat} after {n_steps} steps (1 if they agree), \
-                 and {reached}. Short tours show that {chain} stays where it is, not that it moves freely: a mode \
-                 that no tour enters is missing from log Ẑ, from its interval and from samples."
+                 and {reached}. Short tours show only that {chain} stays where it is, not that it moves freely. A \
+                 mode that no tour enters is missing from log Ẑ, from its interval and from samples."
             ),
             TourVerdict::Unclear => write!(
                 f,
@@ -192,7 +205,7 @@ impl std::fmt::Display for Conclusion {
     }
 }
 
-/// A share that may be tiny, as a percentage.
+/// A share as a percentage, with enough digits for tiny shares.
 fn small_percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent >= 0.01 { format!("{percent:.2} %") } else { format!("{percent:.0e} %") }
@@ -220,7 +233,8 @@ mod tests {
         Rbm::new(n, n, &vec![w; n * n], &bias, &bias).unwrap()
     }
 
-    /// 20 random models with small weights, whose spectral gap is large: none is called stuck or unclear.
+    /// 20 random models with small weights, whose spectral gap is large: none is called stuck or
+    /// unclear.
     #[test]
     fn chains_that_mix_are_never_called_stuck() {
         for seed in 0..20 {
@@ -231,8 +245,8 @@ mod tests {
         }
     }
 
-    /// Two modes with a gap below 1e-6: no chain crosses in 1,000 steps. The set is in both modes, or in one of them;
-    /// all tours return, most to their own start.
+    /// Two modes with a gap below 1e-6: no chain crosses in 1,000 steps. The set is in both modes,
+    /// or in one of them; all tours return, most to their own start.
     #[test]
     fn a_chain_that_never_crosses_is_called_stuck() {
         let rbm = two_modes(8, 2.0);
@@ -259,8 +273,8 @@ mod tests {
         assert!((all.set_probability, all.verdict) == (1.0, TourVerdict::Mixing), "{all}");
     }
 
-    /// The staying probability is that of enumeration, and the share of one-step returns estimates it: |z| < 4.5, false
-    /// alarm 7e-6. Returns by chance are those of the definition.
+    /// The staying probability matches enumeration, and the share of one-step returns estimates it
+    /// (|z| < 4.5, false-alarm rate 7e-6). Returns by chance match their definition.
     #[test]
     fn own_starts_are_explained_by_exact_numbers() {
         let rbm = random_rbm(5, 4, 1.0, 9);

@@ -12,8 +12,8 @@ pub enum EstimateGuarantee {
     /// The estimate is right in the limit of many tours. Its bias is of order one over their
     /// number.
     Consistent,
-    /// A budget could have cut tours. Without it, the estimate would be unbiased or consistent. This
-    /// does not depend on whether tours were cut.
+    /// A budget could have cut tours. Without it, the estimate would be unbiased or consistent.
+    /// This does not depend on whether tours were cut.
     UnlessCut,
     /// No guarantee: tours began or moved in a way to which Kac's identity does not apply.
     None,

@@ -1,8 +1,8 @@
 //! Tours: Gibbs chains that start in a stopping set and end when they are in it again.
 //!
-//! With `S = H × {all v}`, a start `h_1 ~ π_S ∝ p*(h)` and `ξ` the number of steps until `h_{ξ+1} ∈
-//! H`, Kac's identity says `E[ξ] = Z/Z_S` and `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, for a true
-//! Gibbs chain and tours that are not cut.
+//! With `S = H × {all v}`, a start `h_1 ~ π_S ∝ p*(h)` and `ξ` the number of steps until
+//! `h_{ξ+1} ∈ H`, Kac's identity says `E[ξ] = Z/Z_S` and `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, for
+//! a true Gibbs chain and tours that are not cut.
 //!
 //! # Where this departs from the paper (Savarese, Kakodkar and Ribeiro, AAAI 2018)
 //! * **Theorem 1**: the bound as printed equals `B(1 + Σ_{k≥K} p(ξ>k))`, which does not vanish with

@@ -1,9 +1,10 @@
-//! Do tours obey Kac? Each estimate is held against the exact solution of its model.
+//! Test that tours obey Kac's identity. Each estimate is compared with the exact solution of its
+//! model.
 //!
-//! **False alarms.** Error bars are exact (a linear solve), not estimated, unless said. The suite asks about 1,000 times
-//! whether `|z| < 5.5`; `2(1 − Φ(5.5)) = 3.8e-8`, so that correct code with normal means would fail for fewer than one choice
-//! of seeds in 10,000. Means of long-tailed lengths are skewed, which raises that; the largest `|z|` of the first suite of
-//! 470 was 3.2.
+//! **False alarms.** Error bars are exact (a linear solve), not estimated, unless noted. The suite
+//! tests about 1,000 times whether `|z| < 5.5`; `2(1 − Φ(5.5)) = 3.8e-8`, so correct code with
+//! normal means would fail for fewer than one choice of seeds in 10,000. Means of long-tailed
+//! lengths are skewed, which raises this rate; the largest `|z|` of the first suite of 470 was 3.2.
 //!
 //! **Power.** Controls, variants that are wrong, must be rejected by twice the limit.
 
@@ -22,7 +23,7 @@ use crate::progress::Silent;
 use crate::settings::{EstimatorName, Settings};
 use crate::train::Training;
 
-/// The largest `|z|` that is put down to chance.
+/// The largest `|z|` that is attributed to chance.
 const LIMIT: f64 = 5.5;
 
 /// A model, its exact solution, and stopping sets from small to nearly full with `Z_S/Z ≥ 10⁻³`.

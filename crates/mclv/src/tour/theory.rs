@@ -1,9 +1,9 @@
 //! Solve tours exactly on models small enough to enumerate.
 //!
-//! The hidden states of a Gibbs chain form a reversible Markov chain of their own, `P(h,h') = Σ_v
-//! p(v|h) p(h'|v)`. Means and variances of sums along tours are linear systems in `I − P` off the
-//! stopping set. They are solved by elimination without subtractions (Grassmann, Taksar and Heyman
-//! 1985), so that even chains that hardly ever return keep all digits.
+//! The hidden states of a Gibbs chain form a reversible Markov chain of their own,
+//! `P(h,h') = Σ_v p(v|h) p(h'|v)`. Means and variances of sums along tours are linear systems in
+//! `I − P` off the stopping set. They are solved by elimination without subtractions (Grassmann,
+//! Taksar and Heyman 1985), so that even chains that hardly ever return keep all digits.
 
 use super::StoppingSet;
 use crate::bits::BitRows;
@@ -20,8 +20,8 @@ const QUICK_WORK: usize = 27;
 
 /// The Markov chain of the hidden states of a small model, enumerated exactly.
 ///
-/// Models are limited to 12 hidden units and 24 units in both layers. Memory is `16·2^(n_visible +
-/// n_hidden)` bytes and more, time `2^(2 n_hidden + n_visible)`.
+/// Models are limited to 12 hidden units and 24 units in both layers. Memory is
+/// `16·2^(n_visible + n_hidden)` bytes and more, time `2^(2 n_hidden + n_visible)`.
 #[derive(Clone, Debug)]
 pub struct HiddenChain {
     n: usize,
@@ -72,7 +72,8 @@ impl HiddenChain {
         Ok(Self { n, n_v, log_z: total.ln() - least, stationary, transition, v_given_h, h_given_v })
     }
 
-    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers together.
+    /// Returns true if `rbm` has at most 12 hidden units and at most 24 units in both layers
+    /// together.
     pub fn fits(rbm: &Rbm) -> bool {
         rbm.n_hidden() <= MAX_HIDDEN && rbm.n_hidden() + rbm.n_visible() <= MAX_UNITS
     }
@@ -98,7 +99,8 @@ impl HiddenChain {
         if self.n == 1 {
             return 1.0;
         }
-        // On functions of mean 0, `I − P` is inverted by fixing the value at one state and subtracting the mean.
+        // On functions of mean 0, `I − P` is inverted by fixing the value at one state and
+        // subtracting the mean.
         let at = (0..self.n).max_by(|&a, &b| self.stationary[a].total_cmp(&self.stationary[b]));
         let inside: Vec<bool> = (0..self.n).map(|h| Some(h) == at).collect();
         let off = OffSet::new(self, &inside);

@@ -201,10 +201,11 @@ mod tests {
         (0..12).map(|_| f64::from(rng.next_u32()) / 2f64.powi(32)).sum::<f64>() - 6.0
     }
 
-    /// Many runs with twenty candidates and a last model, all of the same quality, and evaluations with a standard error
-    /// of 0.05. The value reported for the best model is right on average: over 4,000 runs its mean is within 0.1
-    /// standard errors, which are 6 of its own (what remains of the choice between two is below 0.05). Given that a
-    /// candidate was chosen, it is right as well. The control, the largest value of the curve, is off by 1.8.
+    /// Many runs with twenty candidates and a last model, all of the same quality, and evaluations
+    /// with a standard error of 0.05. The value reported for the best model is right on average:
+    /// over 4,000 runs its mean is within 0.1 standard errors, which are 6 of its own (what remains
+    /// of the choice between two is below 0.05). Given that a candidate was chosen, it is right as
+    /// well. The control, the largest value of the curve, is off by 1.8.
     #[test]
     fn the_winner_has_no_curse() {
         const SE: f64 = 0.05;
@@ -257,8 +258,8 @@ mod tests {
         assert_eq!(chosen((-2.0, Some(0.05)), (-1.0, None)), 9);
     }
 
-    /// A fall is told of if the errors of both evaluations are known, it is larger than they explain, seen twice, and lasts
-    /// a tenth of the run.
+    /// A fall is reported if the errors of both evaluations are known, and if it is larger than
+    /// they explain, seen twice, and lasts a tenth of the run.
     #[test]
     fn a_fall_takes_evidence() {
         let falls = |then: Option<f64>, values: &[(f64, Option<f64>, f64)]| {

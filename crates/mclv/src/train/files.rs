@@ -99,7 +99,8 @@ impl RunFiles {
         Ok(files)
     }
 
-    /// Reads a run that was begun with data and settings as in `description`, for a model of the size of `rbm`.
+    /// Reads a run that was begun with data and settings as in `description`, for a model of the
+    /// size of `rbm`.
     pub(super) fn resume(
         path: &Path,
         description: Description,

@@ -411,7 +411,8 @@ mod tests {
         let record = folder.read().unwrap();
         assert_eq!((record.name.as_str(), record.input.as_ref()), ("run", Some(&input)));
         assert!(!record.is_finished && record.rbm().is_none());
-        // The metrics and the checkpoint are missing; before the end of training a model need not be there.
+        // The metrics and the checkpoint are missing; before the end of training a model need not
+        // be there.
         assert_eq!(record.problems.len(), 2, "{:?}", record.problems);
         std::fs::write(folder.config(), "train = 3").unwrap();
         assert!(folder.read_input().is_err());
@@ -436,7 +437,8 @@ mod tests {
 
     #[test]
     fn a_fall_of_more_than_a_nat_is_told() {
-        // The best value of the curve is not the best model: only the last evaluation says which one is.
+        // The best likelihood during training does not decide the best model: only the last
+        // evaluation does.
         let run = |last: f64, best: Option<f64>| {
             let mut metrics: Vec<Metrics> =
                 vec![epoch(1, Some(-9.0)), epoch(2, Some(-3.0)), epoch(3, Some(last))];

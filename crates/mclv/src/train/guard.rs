@@ -1,41 +1,44 @@
-//! Notice what goes wrong in training, and say what to do.
+//! Warnings: detect problems of a training and suggest what to do.
 //!
-//! A guard speaks only if it has seen enough; each states its minimum of evidence at its constants. Advice names only
-//! settings that the user can still change, and that would help in this run.
+//! A warning is given only after enough evidence; the constants below state how much each needs.
+//! Its advice names only settings that the user can still change and that would help in this run.
 
 use super::Metrics;
 use crate::gradient::TourInfo;
 use crate::settings::{CheckedSettings, EstimatorSettings, Spelling, Starts, Unfinished, spell};
 use serde::{Deserialize, Serialize};
 
-/// Rows that must have been looked at before a hidden unit is called dead, saturated or idle.
+/// Rows that must be checked before a hidden unit is called dead, saturated or idle.
 const MIN_ROWS: usize = 20;
-/// Share of the epochs after which units are called dead or saturated, and idle. Before that, they may still change.
+/// Share of the epochs after which units are called dead or saturated, and idle. Before that, they
+/// may still change.
 const UNITS_AFTER: f64 = 0.1;
 const IDLE_AFTER: f64 = 0.5;
-/// The number of idle units, and their share of all, before they are told of: one that is left over does no harm.
+/// The number of idle units, and their share of all units, that gives a warning. One idle unit does
+/// no harm.
 const MIN_IDLE: usize = 2;
 const MIN_IDLE_SHARE: f64 = 0.1;
-/// Metropolis proposals in an epoch before their acceptance is judged: a rate of 0.2 looks like one below 0.1 in fewer
-/// than 1 of 300 epochs.
+/// Metropolis proposals in an epoch before their acceptance is judged. With this number, a true
+/// rate of 0.2 looks like one below 0.1 in fewer than 1 of 300 epochs.
 const MIN_PROPOSALS: u64 = 100;
 const MIN_ACCEPTANCE: f64 = 0.1;
-/// Tours in an epoch before the share that returns is judged: a share of 0.15 looks like one below 0.05 in fewer than 1 of
-/// 300 epochs.
+/// Tours in an epoch before the share that returns is judged. With this number, a true share of
+/// 0.15 looks like one below 0.05 in fewer than 1 of 300 epochs.
 const MIN_TOURS: u64 = 100;
 const MIN_COMPLETION: f64 = 0.05;
-/// Share of the updates of an epoch from which nothing was learnt, and their number, before they are told of.
+/// The share of updates without any returned tour, and their number, that gives a warning.
 const MAX_SKIPPED: f64 = 0.05;
 const MIN_SKIPPED: u64 = 5;
 /// Updates in an epoch before the smallest effective sample size of start weights is judged.
 const MIN_UPDATES: usize = 20;
 const MIN_ESS: f64 = 0.1;
-/// Hidden bits of persistent chains, and steps of each chain in an epoch, before it is said that they hardly move.
+/// Hidden bits of all persistent chains, and steps of each chain in an epoch, before the movement
+/// of chains is judged.
 const MIN_BITS: usize = 1000;
 const MIN_STEPS: usize = 20;
 const MIN_MOVED: f64 = 0.01;
 
-/// Something that the user should know of.
+/// A problem of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "warning", rename_all = "kebab-case")]
 #[non_exhaustive]
@@ -44,42 +47,43 @@ pub enum Warning {
     Diverged {
         /// The epoch in which it happened, from 1.
         epoch: usize,
-        /// The learning rate then.
+        /// The learning rate in that epoch.
         learning_rate: f64,
-        /// Whether unfinished tours are being dropped.
+        /// True if unfinished tours are dropped.
         drops_tours: bool,
     },
-    /// Hidden units that are on for every row that was looked at.
+    /// Some hidden units are on for every row that was checked.
     Saturated {
-        /// How many.
+        /// Number of these units.
         n_units: usize,
-        /// Of how many.
+        /// Number of all hidden units.
         n_hidden: usize,
         /// What to do.
         #[serde(default)]
         advice: Vec<Advice>,
     },
-    /// Hidden units that are off for every row that was looked at.
+    /// Some hidden units are off for every row that was checked.
     Dead {
-        /// How many.
+        /// Number of these units.
         n_units: usize,
-        /// Of how many.
+        /// Number of all hidden units.
         n_hidden: usize,
         /// What to do.
         #[serde(default)]
         advice: Vec<Advice>,
     },
-    /// Hidden units that do next to nothing: over rows their mean has a standard deviation below 0.1, and the norm of
-    /// their weights is below a quarter of the upper quartile over units (see [`Rbm::unit_use`](crate::Rbm::unit_use)).
+    /// Some hidden units do next to nothing: over rows their mean has a standard deviation below
+    /// 0.1, and the norm of their weights is below a quarter of the upper quartile over units (see
+    /// [`Rbm::unit_use`](crate::Rbm::unit_use)).
     Idle {
-        /// How many.
+        /// Number of these units.
         n_units: usize,
-        /// Of how many.
+        /// Number of all hidden units.
         n_hidden: usize,
     },
     /// The likelihood of training rows fell while the reconstruction error fell too.
     LikelihoodFalls {
-        /// By how much it fell since the best evaluation, in nats.
+        /// Difference from the best evaluation, in nats.
         by: f64,
         /// What to do.
         #[serde(default)]
@@ -89,7 +93,7 @@ pub enum Warning {
     FewToursReturn {
         /// Share that returned.
         completion: f64,
-        /// Updates from which nothing was learnt.
+        /// Updates in which no tour returned.
         n_skipped_updates: u64,
         /// What to do.
         #[serde(default)]
@@ -102,7 +106,7 @@ pub enum Warning {
     },
     /// Few Metropolis restarts are accepted.
     LowAcceptance {
-        /// Share accepted over the epoch.
+        /// Share accepted in the epoch.
         rate: f64,
     },
     /// The start weights of tours are too uneven.
@@ -112,37 +116,37 @@ pub enum Warning {
     },
 }
 
-/// Something that the user can change, and that would help.
+/// A change of settings that would help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum Advice {
     /// Lower the learning rate.
     SmallerRate,
-    /// Make more Gibbs steps for each update.
+    /// Make more Gibbs steps per update.
     MoreSteps,
-    /// Use persistent chains instead of chains that begin at the rows.
+    /// Use persistent chains instead of chains that start at the rows.
     PersistentChains,
-    /// Let the weights decay.
+    /// Use weight decay.
     Decay,
     /// Centre the gradient.
     Centre,
     /// Use fewer hidden units.
     FewerUnits,
-    /// Draw more states for each row of the stopping set.
+    /// Draw more states per row for the stopping set.
     MoreSamples,
     /// Draw the stopping set from more rows.
     MoreRows,
-    /// Carry unfinished tours on.
+    /// Carry unfinished tours over to the next update.
     CarryOn,
 }
 
 impl Advice {
-    /// What to do, after the word "Use".
+    /// The advice, as it follows the word "Use".
     fn text(self) -> &'static str {
         match self {
             Self::SmallerRate => "a smaller learning rate (`learning-rate`)",
-            Self::MoreSteps => "more steps (`k`)",
+            Self::MoreSteps => "more Gibbs steps (`k`)",
             Self::PersistentChains => "`gradient = pcd`",
             Self::Decay => "`l2 = 0.0001`",
             Self::Centre => "centred gradients (`centred = true`)",
@@ -153,7 +157,7 @@ impl Advice {
         }
     }
 
-    /// A sentence with all of the advice, or nothing.
+    /// A sentence with all advice; empty if there is none.
     fn sentence(advice: &[Self]) -> String {
         let texts: Vec<&str> = advice.iter().map(|one| one.text()).collect();
         match texts.as_slice() {
@@ -171,13 +175,14 @@ impl std::fmt::Display for Warning {
                 write!(
                     f,
                     "training diverged in epoch {epoch}: a parameter is NaN, infinite or beyond 10⁶. \
-                     The model of the epoch before is kept. "
+                     The model of the previous epoch is kept. "
                 )?;
                 if *drops_tours {
                     write!(
                         f,
-                        "Dropping unfinished tours leaves the escaping mass unpunished: use \
-                         `unfinished = keep` or carry, or a smaller learning rate than {learning_rate:.3}."
+                        "Unfinished tours are dropped, so training never lowers the probability of states far from \
+                         the stopping set: use `unfinished = keep` or carry, or a smaller learning rate than \
+                         {learning_rate:.3}."
                     )
                 } else {
                     write!(f, "Use a smaller learning rate than {learning_rate:.3}, or `clip = 1`.")
@@ -186,30 +191,30 @@ impl std::fmt::Display for Warning {
             Self::Saturated { n_units, n_hidden, advice } => {
                 write!(
                     f,
-                    "{n_units} of {n_hidden} hidden units are on for every row that was looked at: they are a \
-                     second bias.{}",
+                    "{n_units} of {n_hidden} hidden units are on for every row that was checked, so they act only \
+                     as a bias.{}",
                     Advice::sentence(advice)
                 )
             }
             Self::Dead { n_units, n_hidden, advice } => {
                 write!(
                     f,
-                    "{n_units} of {n_hidden} hidden units are off for every row that was looked at.{}",
+                    "{n_units} of {n_hidden} hidden units are off for every row that was checked.{}",
                     Advice::sentence(advice)
                 )
             }
             Self::Idle { n_units, n_hidden } => {
                 write!(
                     f,
-                    "{n_units} of {n_hidden} hidden units do next to nothing: they hardly tell rows apart, and \
-                     their weights are small beside those of the others. Without them the model would be as good, so \
-                     fewer hidden units (`n-hidden`) are enough."
+                    "{n_units} of {n_hidden} hidden units do next to nothing: they are almost equally active for all \
+                     rows, and their weights are small compared with those of the other units. The model would be as \
+                     good without them. Use fewer hidden units (`n-hidden`)."
                 )
             }
             Self::LikelihoodFalls { by, advice } => {
                 write!(
                     f,
-                    "the likelihood of training rows has fallen by {by:.2} nats while the reconstruction error \
+                    "the likelihood of the training rows fell by {by:.2} nats while the reconstruction error \
                      improved.{}",
                     Advice::sentence(advice)
                 )
@@ -217,7 +222,7 @@ impl std::fmt::Display for Warning {
             Self::FewToursReturn { completion, n_skipped_updates, advice } => {
                 write!(
                     f,
-                    "only {:.1} % of tours returned ({n_skipped_updates} updates had none).{}",
+                    "only {:.1} % of tours returned, and in {n_skipped_updates} updates no tour returned.{}",
                     100.0 * completion,
                     Advice::sentence(advice)
                 )
@@ -225,8 +230,8 @@ impl std::fmt::Display for Warning {
             Self::StaleChains { moved } => {
                 write!(
                     f,
-                    "persistent chains hardly move: {:.2} % of hidden bits changed over an epoch. Use more steps \
-                     (`k`) or a smaller learning rate (`learning-rate`).",
+                    "persistent chains hardly move: only {:.2} % of their hidden bits changed in an epoch. Use more \
+                     Gibbs steps (`k`) or a smaller learning rate (`learning-rate`).",
                     100.0 * moved
                 )
             }
@@ -241,7 +246,7 @@ impl std::fmt::Display for Warning {
             Self::LowEss { ess } => {
                 write!(
                     f,
-                    "start weights are uneven: the effective sample size fell to {:.0} % of the tours. Raise \
+                    "the weights of tours are uneven: the effective sample size fell to {:.0} % of the tours. Raise \
                      `min-ess`, or use `starts = fresh`.",
                     100.0 * ess
                 )
@@ -251,13 +256,13 @@ impl std::fmt::Display for Warning {
 }
 
 impl Warning {
-    /// The message, with settings spelled as a front spells them. `Display` is [`Spelling::Plain`].
+    /// The message with settings spelled as asked. `Display` uses [`Spelling::Plain`].
     pub fn in_words(&self, spelling: Spelling) -> String {
         spell(&self.to_string(), spelling)
     }
 }
 
-/// What is worth saying after an epoch of a training on `n_rows` rows.
+/// The warnings after an epoch of a training on `n_rows` rows.
 pub(super) fn judge(
     metrics: &Metrics,
     settings: &CheckedSettings,
@@ -298,8 +303,8 @@ pub(super) fn judge(
     warnings
 }
 
-/// Hidden units that say nothing. Idle ones are judged in the second half of a training, dead and saturated ones after a
-/// tenth of it.
+/// Warnings about hidden units. Idle units are judged in the second half of a training, dead and
+/// saturated ones after a tenth of it.
 fn of_units(metrics: &Metrics, settings: &CheckedSettings, n_rows: usize) -> Vec<Warning> {
     let n_hidden = metrics.n_hidden;
     let done = metrics.epoch as f64 / settings.epochs as f64;
@@ -324,11 +329,11 @@ fn of_units(metrics: &Metrics, settings: &CheckedSettings, n_rows: usize) -> Vec
     warnings
 }
 
-/// What happened to the tours of an epoch; `advice` is for tours that do not return.
+/// Warnings about the tours of an epoch. `advice` is for tours that do not return.
 fn of_tours(tours: &TourInfo, n_updates: usize, starts: Starts, advice: Vec<Advice>) -> Vec<Warning> {
     let mut warnings = Vec::new();
     let (completion, n_skipped_updates) = (tours.completion(), tours.n_skipped_updates);
-    // A running tour that does not return still counts, as a persistent chain; one that is cut may not.
+    // A tour that is carried over still counts, as a persistent chain; a tour that is cut may not.
     let is_few = tours.n_carried == 0 && tours.n_tried() >= MIN_TOURS && completion < MIN_COMPLETION;
     let is_skipping =
         n_skipped_updates >= MIN_SKIPPED && n_skipped_updates as f64 > MAX_SKIPPED * n_updates as f64;
@@ -360,7 +365,7 @@ mod tests {
         warnings.iter().map(kind).collect()
     }
 
-    /// One proposal that is refused says nothing; a hundred do.
+    /// One rejected proposal is no evidence; a hundred are.
     #[test]
     fn acceptance_and_completion_take_evidence() {
         let judged = |tours: TourInfo| {
@@ -404,7 +409,7 @@ mod tests {
         assert_eq!(judged(100_000), ["stale-chains"]);
     }
 
-    /// Nobody is told to use what they use already, and every message names settings as each front spells them.
+    /// Advice never names a setting that is already in use, and settings are spelled as asked.
     #[test]
     fn advice_is_about_what_can_be_changed() {
         let text = |gradient, spelling| {
@@ -419,11 +424,11 @@ mod tests {
         }
     }
 
-    /// Warnings of files that have no advice are read, and say what happened.
+    /// Warnings from files without advice can be read.
     #[test]
     fn warnings_without_advice_are_read() {
         let old = r#"{"warning":"dead","n_units":2,"n_hidden":9}"#;
         let warning: Warning = serde_json::from_str(old).unwrap();
-        assert_eq!(warning.to_string(), "2 of 9 hidden units are off for every row that was looked at.");
+        assert_eq!(warning.to_string(), "2 of 9 hidden units are off for every row that was checked.");
     }
 }

@@ -371,8 +371,9 @@ mod tests {
 
     const N_VISIBLE: usize = 60;
 
-    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a visible unit with its
-    /// hidden unit each. Hidden units are mostly off if `bias` is low, and then tours return.
+    /// Too large to enumerate; `log Z` in closed form, since only the first weights are not 0: a
+    /// visible unit with its hidden unit each. Hidden units are mostly off if `bias` is low, and
+    /// then tours return.
     fn model(n_hidden: usize, bias: f32) -> (Rbm, f64) {
         let mut w = vec![0.0; N_VISIBLE * n_hidden];
         (0..n_hidden).for_each(|j| w[j * n_hidden + j] = 1.0);
@@ -413,8 +414,8 @@ mod tests {
         one
     }
 
-    /// By tours where pilot tours return, and then within six standard errors; else there is no likelihood, and no other
-    /// method takes their place.
+    /// Tours are used if pilot tours return, and are then right within six standard errors.
+    /// Otherwise there is no likelihood, and no other method replaces them.
     #[test]
     fn models_of_middle_size_are_watched_by_tours_or_have_no_likelihood() {
         let (rbm, exact) = model(38, -5.0);
@@ -426,7 +427,7 @@ mod tests {
         assert_eq!((hopeless.log_z, hopeless.train_log_likelihood), (None, None));
     }
 
-    /// By AIS: the standard error is known only where AIS gives an interval.
+    /// AIS: the standard error is known only if AIS gives an interval.
     #[test]
     fn large_models_are_watched_by_ais() {
         let (rbm, exact) = model(50, 0.0);
@@ -436,7 +437,8 @@ mod tests {
         assert!((log_z.value - exact).abs() < 0.2, "{log_z:?}, exact {exact}");
     }
 
-    /// The last model is evaluated on all rows and on those of the curve, if these are not the same.
+    /// The last model is evaluated on all rows and on those of the curve, if these are not the
+    /// same.
     #[test]
     fn the_curve_compares_like_with_like() {
         let rbm = Rbm::new(3, 2, &[0.5, -1.0, 1.0, 0.5, 0.0, 2.0], &[0.1, -0.2, 0.3], &[0.0, -0.5]).unwrap();

@@ -1,4 +1,5 @@
-//! Read the estimator's state from a checkpoint of version 1, which numbered its counts instead of naming them.
+//! Read the estimator's state from a checkpoint of version 1, which numbered its counts instead of
+//! naming them.
 
 use crate::gradient::{Array, State};
 use serde_json::{Map, Value};

@@ -1,3 +1,3 @@
-//! Does training do what its settings say?
+//! Test that training follows its settings.
 
 mod updates;

@@ -216,7 +216,8 @@ mod tests {
         assert!(due(&by_ais, 100).len() >= 3, "{by_ais:?}");
     }
 
-    /// What the evaluations cost on a nominal machine is within the budget, for many sizes, up to half an evaluation.
+    /// The cost of the evaluations on a nominal machine is within the budget, for many sizes, up to
+    /// half an evaluation.
     #[test]
     fn the_budget_holds() {
         for n_hidden in [4, 16, 20, 22, 24, 25, 26] {

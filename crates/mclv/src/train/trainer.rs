@@ -216,7 +216,8 @@ impl Trainer {
             self.update += 1;
             progress.report((self.epoch * n_updates + self.update) as u64, total);
             if !are_sane(self.rbm.visible_bias()) || !are_sane(self.rbm.hidden_bias()) {
-                // Training has diverged. The epoch ends here, because the kernels need finite numbers.
+                // Training has diverged. The epoch ends here, because the kernels need finite
+                // numbers.
                 break;
             }
         }

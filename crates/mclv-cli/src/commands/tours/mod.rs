@@ -1,4 +1,4 @@
-//! `mclv tours`: how the model's chain returns to a stopping set.
+//! `mclv tours`: runs tours, which show how the model's chain returns to a stopping set.
 
 mod args;
 
@@ -26,14 +26,14 @@ use mclv_report::tours::{Toured, picture_grids};
 use serde::{Serialize, Serializer};
 use serde_json::json;
 
-/// Neighbouring lengths of the tail function differ by this factor at least, in JSON.
+/// In JSON, neighbouring lengths of the tail function differ by at least this factor.
 const THINNING: f64 = 1.05;
 /// Tours of each kind in the pictures of the page.
 const PAGE_TOURS: usize = 8;
-/// The grey of places without a picture.
+/// The grey of empty places.
 const NO_PICTURE: f32 = 0.375;
 
-/// The tours of one stopping set, as the command prints them.
+/// The tours of one stopping set, as printed.
 #[derive(Serialize)]
 struct Report {
     samples_per_row: u16,
@@ -52,11 +52,11 @@ struct Report {
     /// Empirical: a fit to the longest tours.
     tail_fit: Option<TailFit>,
     contributions: Vec<Contribution>,
-    /// None for tours from rows, which say nothing about it.
+    /// `None` for tours from rows, which do not estimate it.
     #[serde(serialize_with = "with_texts")]
     log_z: Option<LogZ>,
     exact: Option<Exact>,
-    /// Memorised, mixing or stuck.
+    /// The verdict: memorised, mixing, stuck or unclear.
     #[serde(serialize_with = "with_text")]
     conclusion: Conclusion,
     by_label: Option<Vec<LabelTours>>,
@@ -70,7 +70,7 @@ fn with_texts<S: Serializer>(log_z: &Option<LogZ>, serializer: S) -> Result<S::O
     log_z.as_ref().map(logz::with_texts).serialize(serializer)
 }
 
-/// The conclusion, and the same in sentences.
+/// The conclusion, with its text.
 fn with_text<S: Serializer>(conclusion: &Conclusion, serializer: S) -> Result<S::Ok, S::Error> {
     #[derive(Serialize)]
     struct WithText<'a> {
@@ -83,7 +83,7 @@ fn with_text<S: Serializer>(conclusion: &Conclusion, serializer: S) -> Result<S:
     WithText { conclusion, text, own_starts: conclusion.own_starts() }.serialize(serializer)
 }
 
-/// What enumeration says of tours from `π_S`.
+/// Exact values for tours from `π_S`, by enumeration.
 #[derive(Serialize)]
 struct Exact {
     mean_length: f64,
@@ -105,7 +105,7 @@ struct Pictured {
     longest: Vec<u32>,
 }
 
-/// A stopping set, and which rows its states were drawn from.
+/// A stopping set, and the state that each draw from a row gave.
 struct Drawn {
     set: StoppingSet,
     members: Vec<u32>,
@@ -121,18 +121,18 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     if let Some(path) = &args.report {
         check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
     }
-    ensure!(args.time_limit > 0.0, "--time-limit: no tour can be made in no time; give 1s or more, or none");
+    ensure!(args.time_limit > 0.0, "--time-limit: must be more than 0; give 1s or more, or none");
     let model = ModelFile::load(&args.model)?;
     let data =
         model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
-    // What will be needed in the end is asked for before the long work.
+    // Check before the long work that the shape is known.
     let shape = match (&args.pictures, &args.report) {
         (Some(_), _) => {
             Some(model_data::image_shape(args.picture.shape, &model, std::iter::once(&data))?.with_context(
                 || {
                     let n = model.rbm.n_visible();
                     format!(
-                        "--pictures: it is not known how {n} visible units make a picture; name --shape HxW"
+                        "--pictures: the height and width of pictures with {n} visible units are not known; give --shape HxW"
                     )
                 },
             )?)
@@ -261,7 +261,7 @@ impl Report {
         format!("{:.2} %", 100.0 * n as f64 / self.n_tours as f64)
     }
 
-    /// Name and value of everything in the table.
+    /// The names and values of the table.
     fn lines(&self) -> Vec<(&'static str, String)> {
         let Estimate { value, std_err, .. } = self.mean_length;
         let (at_least, more_than) = if self.cut_at.is_some() { ("≥ ", "> ") } else { ("", "") };
@@ -282,7 +282,7 @@ impl Report {
             ("complete", complete),
             ("back in own start", self.share(self.n_own_start)),
             ("back in another state", self.share(self.n_elsewhere)),
-            ("one step only", self.share(self.n_one_step)),
+            ("only one step", self.share(self.n_one_step)),
             ("own start in one step", self.share(self.n_own_start_in_one_step)),
         ];
         let exact = self.exact.as_ref();
@@ -291,7 +291,7 @@ impl Report {
         lines.extend(exact.map(|e| ("  exactly", format!("{:.4}", e.mean_length))));
         lines.push(("longest", format!("{more_than}{}", self.longest)));
         lines.push(("tail rate (empirical)", tail));
-        lines.push(("  fitted to tours", fitted));
+        lines.push(("  tours used for it", fitted));
         lines.extend(exact.map(|e| ("  exactly", format!("{:.5}", e.tail_rate))));
         if let Some(log_z) = &self.log_z {
             let interval =
@@ -307,7 +307,7 @@ impl Report {
     }
 }
 
-/// Tours by the labels of the rows that their starts were drawn from.
+/// Groups tours by the labels of the rows that their starts were drawn from.
 fn by_label(labels: &Labels, drawn: &Drawn, tours: &Tours, from_rows: bool) -> Vec<LabelTours> {
     let of_row = |row: usize| labels.ids[row % labels.ids.len()];
     let owners: Vec<(u32, u32)> = if from_rows {
@@ -349,7 +349,7 @@ fn page(
     let mut blocks = mclv_report::tours::blocks(toured);
     blocks.insert(2, Block::chart(by_label, ""));
     let pictures = grids.into_iter().map(|grid| {
-        Block::pictures(grid, "Above where tours began, below the visible layer after the first step.")
+        Block::pictures(grid, "Above: starts of tours. Below: the visible layer after the first step.")
     });
     let log_z = mclv_report::log_z::blocks(&estimates, view::agreement(&estimates).as_ref());
     Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preprocessing))
@@ -358,7 +358,7 @@ fn page(
         .with(Section::new("log Z", log_z))
 }
 
-/// Every length at which the tail function changes.
+/// The tail function as CSV, with a row for each length at which it changes.
 fn csv(reports: &[Report], tails: &[(String, Ccdf)]) -> String {
     let mut text = String::from("samples_per_row,k,ccdf,low,high\n");
     for (report, (_, tail)) in reports.iter().zip(tails) {
@@ -373,7 +373,7 @@ fn csv(reports: &[Report], tails: &[(String, Ccdf)]) -> String {
 fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, Ccdf)]) -> String {
     let starts = match args.starts {
         ToursFrom::Pi => "tours from π_S",
-        ToursFrom::Rows => "tours from rows: they say nothing of Z",
+        ToursFrom::Rows => "tours from rows (they do not estimate Z)",
     };
     let mut text =
         format!("{} ({}), {}; {starts}\n", data.name, data.provenance.split, data.provenance.preprocessing);

@@ -1,4 +1,4 @@
-//! `mclv train`: train a model in a run folder.
+//! `mclv train`: trains a model in a run folder.
 
 mod args;
 mod settings;
@@ -28,7 +28,7 @@ use watching::Live;
 pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let watch = Watch::new("fetching", "B");
     let (run, folder) = match &args.resume {
-        // No rank goes on before all have read.
+        // All ranks must have read the folder before one of them changes it.
         Some(folder) => (team::together(Run::open(folder, &watch))?, folder.clone()),
         None => {
             let input = resolve(args, global)?;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
         Some(_) => training.resume(&folder, run.rows())?,
         None => training.in_folder(&folder).begin(run.rows())?,
     };
-    // What people look at is the first rank's affair.
+    // Only the first rank shows reports and progress.
     let shows = team::is_first();
     let server =
         (shows && args.look.live).then(|| live::Server::start(&folder, args.look.port)).transpose()?;
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     drop(live);
     let (input, outcome) = (run.resolved(&trained), trained.outcome);
     let ended = !matches!(outcome, Outcome::Interrupted { .. });
-    // A model is worth more than a page about it: what goes wrong here is said, and no failure.
+    // A failed report gives a warning, but does not fail the training.
     let report = (shows && ended && !args.look.no_report)
         .then(|| team::alone(|| report::of_finished(&folder)))
         .and_then(|report| report.map_err(|e| tracing::warn!("no report: {e:#}")).ok());
@@ -93,13 +93,13 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             anyhow::bail!("{} (run folder {})", warning.in_words(Spelling::Flags), folder.display())
         }
         Outcome::Interrupted { epochs } => Err(anyhow::Error::from(mclv::Error::Cancelled).context(format!(
-            "stopped after {epochs} epochs; go on with: mclv train --resume {}",
+            "stopped after {epochs} epochs; continue with: mclv train --resume {}",
             folder.display()
         ))),
     }
 }
 
-/// `runs/DATA-1`, or the first such folder that is free.
+/// The first of `runs/DATA-1`, `runs/DATA-2`, … that does not exist yet.
 fn free_folder(source: &str) -> PathBuf {
     let stem = std::path::Path::new(source)
         .file_stem()

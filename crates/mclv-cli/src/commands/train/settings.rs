@@ -1,11 +1,11 @@
-//! What a run is made from: a configuration file if there is one, and the flags over it.
+//! Combines the flags of `mclv train` with a configuration file.
 
 use super::args::TrainArgs;
 use crate::cli::Global;
 use anyhow::Context;
 use mclv::train::RunInput;
 
-/// The file, or nothing; then the flags.
+/// Reads the configuration file, if there is one, and puts the flags over it.
 pub(super) fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
     let mut input = match &args.config {
         Some(path) => {

@@ -1,15 +1,15 @@
-//! Keep `docs/settings.md` in step with the settings that the library defines.
+//! Checks that `docs/reference/settings.md` matches the settings of the library.
 //!
-//! `MCLV_UPDATE_DOCS=1 cargo test -p mclv-cli settings_page` writes its table anew.
+//! `MCLV_UPDATE_DOCS=1 cargo test -p mclv-cli settings_page` rewrites its tables.
 
 use clap::{Args, Command};
 use mclv::settings::Settings;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/settings.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/settings.md");
 const BEGIN: &str = "<!-- settings -->\n";
 const END: &str = "<!-- end settings -->\n";
 
-/// A table for each heading of the help: name, values, default, meaning.
+/// One table per heading of the help: name, values, default, meaning.
 fn tables() -> String {
     let command = Settings::augment_args(Command::new("train"));
     let mut text = String::new();

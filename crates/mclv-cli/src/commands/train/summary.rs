@@ -14,15 +14,19 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
     let rows = [("train", metrics.train_log_likelihood), ("validation", metrics.validation_log_likelihood)]
         .into_iter()
         .filter_map(|(name, x)| Some(vec![name.to_owned(), likelihood(x?)]));
-    let mut text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
-    text.push('\n');
+    let rows: Vec<Vec<String>> = rows.collect();
+    let mut text = String::new();
+    if !rows.is_empty() {
+        text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
+        text.push('\n');
+    }
     let mut lines = vec![
         (
             "epochs",
             format!(
                 "{}{}",
                 metrics.epoch,
-                if early { " (stopped early: no better validation likelihood)" } else { "" }
+                if early { " (stopped early: the validation likelihood did not improve)" } else { "" }
             ),
         ),
         ("time", human_seconds(metrics.seconds)),
@@ -38,7 +42,7 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
     ];
     if let Some(best) = &metrics.best {
         let what = if best.epoch == metrics.epoch {
-            "the last model: no evaluation shows a better one".to_owned()
+            "the last model (no evaluation found a better one)".to_owned()
         } else {
             let value = best.log_z.with_error(best.log_likelihood, 3);
             format!("{value} after epoch {} (best.safetensors)", best.epoch)
@@ -46,7 +50,7 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
         lines.push(("best", what));
     }
     if let Some(path) = &input.weights {
-        lines.push(("weights", format!("{}: likelihoods are means by these", path.display())));
+        lines.push(("weights", format!("{}: likelihoods are weighted means", path.display())));
     }
     lines.push(("run", folder.display().to_string()));
     lines.push(("next", format!("mclv likelihood {}", RunFolder::new(folder).model().display())));

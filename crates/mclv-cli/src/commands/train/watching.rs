@@ -1,4 +1,4 @@
-//! Show a run while it is training: a progress bar, warnings and TensorBoard events.
+//! Shows a running training: a progress bar, warnings and TensorBoard events.
 
 use crate::events::Events;
 use crate::watch::Watch;
@@ -10,12 +10,12 @@ use mclv::team;
 use mclv::train::{Listener, Metrics, Warning};
 use std::collections::HashSet;
 
-/// The live line: a bar with the last likelihoods; warnings once each.
+/// A progress bar with the last likelihoods. Each kind of warning is printed once.
 pub(super) struct Live {
     watch: Watch,
     said: HashSet<String>,
     quiet: bool,
-    /// Of training rows, in order.
+    /// The log-likelihoods of the training rows, in order.
     likelihoods: Vec<f64>,
     events: Option<Events>,
 }
@@ -55,7 +55,8 @@ impl Listener for Live {
         let Some(train) = metrics.curve_log_likelihood() else {
             if let Some(pseudo) = metrics.pseudo_log_likelihood {
                 let text = format!(
-                    "epoch {}: no log-likelihood, tours do not return in time; pseudo-log-likelihood {pseudo:.2}",
+                    "epoch {}: no log-likelihood, because tours do not return in time; pseudo-log-likelihood \
+                     {pseudo:.2}",
                     metrics.epoch
                 );
                 tracing::info!("{text}");
@@ -80,7 +81,7 @@ impl Listener for Live {
     }
 
     fn warning(&mut self, warning: &Warning) {
-        // Numbers change from epoch to epoch; the kind of warning is said once.
+        // Numbers change from epoch to epoch, so each kind of warning is printed only once.
         let kind = serde_json::to_value(warning).ok().and_then(|v| v["warning"].as_str().map(str::to_owned));
         let new = self.said.insert(kind.unwrap_or_default());
         if new && !self.quiet && !matches!(warning, Warning::Diverged { .. }) {

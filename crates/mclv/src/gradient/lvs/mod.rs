@@ -1,12 +1,14 @@
 //! Las Vegas tours: the negative phase from tours between visits to a stopping set.
 //!
-//! A tour starts at `h ~ π_S`, makes Gibbs steps, and ends when its hidden state is in the set again. Then
-//! `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, so the ratio `Σ f / Σ ξ` over tours estimates `E_p[f]`.
+//! A tour starts at `h ~ π_S`, makes Gibbs steps, and ends when its hidden state is in the set
+//! again. Then `E[Σ_{k≤ξ} f(X(k))] = (Z/Z_S)·E_p[f]`, so the ratio `Σ f / Σ ξ` over tours estimates
+//! `E_p[f]`.
 //!
-//! **Guarantee**: with a sampled chain, starts from `π_S` and all tours finished, `Σ_k f(X(k)) −
-//! ξ·E_p[f]` has mean 0; the ratio is consistent, with a bias of order 1/R. With `carry` the
-//! model's distribution is invariant for fixed parameters. `drop` and `keep` are biased, because
-//! they leave out the steps after the limit. A mean-field chain is not the model's chain.
+//! **Guarantee**: with a sampled chain, starts from `π_S` and all tours finished,
+//! `Σ_k f(X(k)) − ξ·E_p[f]` has mean 0; the ratio is consistent, with a bias of order 1/R. With
+//! `carry` the model's distribution is invariant for fixed parameters. `drop` and `keep` are
+//! biased, because they leave out the steps after the limit. A mean-field chain is not the model's
+//! chain.
 
 mod info;
 mod pairs;

@@ -98,7 +98,8 @@ impl LvsEstimator {
     ) -> (Vec<PairBlock>, f64) {
         let (rbm, step) = (update.rbm(), update.step());
         let (mut blocks, log_unit) = self.separate_starts(rbm, n_tours, step);
-        // Taken after the starts were drawn, which may have made the table anew for the next update.
+        // Taken after the starts were drawn, which may have made the table anew for the next
+        // update.
         let (settings, set) = (&self.settings, &self.set);
         let results = update.work(&mut blocks, |b, tours, scratch| {
             tours.walk(rbm, set, settings, |tour| tour_stream(step, b * BLOCK + tour), scratch)
@@ -223,7 +224,8 @@ impl Running {
         let mut info = TourInfo { n_steps: n_pairs as u64, ..TourInfo::default() };
         let mut returned = vec![false; n];
         let mut walk = Walk::new(rbm, set, chains, places, u64::MAX);
-        // Restarts of one step: rows of the states entered and of the proposals in turn, these states, their weights.
+        // Restarts of one step: rows of the states entered and of the proposals in turn, these
+        // states, their weights.
         let mut rows = Vec::with_capacity(2 * n);
         let (mut states, mut now) = (Vec::with_capacity(2 * n * n_words), Vec::with_capacity(2 * n));
         for _ in 0..n_steps {

@@ -1,7 +1,9 @@
-//! Running tours: for fixed parameters the model's distribution is invariant, so updates from it are unbiased.
+//! Running tours: for fixed parameters the model's distribution is invariant, so updates from it
+//! are unbiased.
 //!
-//! A step `h → v → h'` leaves `p` alone. Given `h' ∈ H`, `h'` then has the distribution `π_S`; an independent draw from
-//! `π_S` in its place changes nothing, nor does a Metropolis step that leaves `π_S` alone.
+//! A step `h → v → h'` leaves `p` invariant. Given `h' ∈ H`, `h'` then has the distribution `π_S`.
+//! Replacing it by an independent draw from `π_S` changes nothing, nor does a Metropolis step that
+//! leaves `π_S` invariant.
 
 use super::oracle::Joint;
 use super::{LIMIT, Replicates, differences, negative, step};
@@ -28,7 +30,7 @@ fn models() -> (Rbm, Rbm) {
     (now, earlier)
 }
 
-/// A phase in the middle of a run: a set, a table of `earlier`, tours under way.
+/// A phase in the middle of a run: a set, a table of `earlier`, and running tours.
 pub(super) fn resumed(
     settings: LvsSettings,
     rbm: &Rbm,
@@ -59,7 +61,7 @@ fn stopping_set(joint: &Joint) -> Vec<u64> {
 struct Outcome {
     first: Replicates,
     last: Replicates,
-    /// How often each hidden state was found at the end, as a share.
+    /// The share of each hidden state at the end.
     hidden: Vec<f64>,
     /// The share of Metropolis proposals accepted, if any were made.
     accepted: Option<f64>,
@@ -95,7 +97,8 @@ fn run(settings: &LvsSettings, now: &Rbm, earlier: &Rbm) -> Outcome {
     Outcome { first, last, hidden, accepted: (n_proposed > 0).then(|| n_accepted as f64 / n_proposed as f64) }
 }
 
-/// Total variation between the hidden states at the end and `p`, in units of what independent draws would show.
+/// Total variation between the hidden states at the end and `p`, in units of what independent draws
+/// would show.
 fn distance(outcome: &Outcome, now: &Rbm) -> f64 {
     let p = Joint::new(now).hidden();
     let n = f64::from(N_REPLICATES) * N_TOURS as f64;
@@ -135,7 +138,8 @@ fn updates_from_equilibrium_are_unbiased_and_stay_there() {
 #[test]
 fn a_stale_table_without_correction_is_caught() {
     let (now, earlier) = models();
-    // Running tours with `weighted` starts, which the settings refuse: a stale table, every proposal accepted.
+    // Running tours with `weighted` starts, which the settings reject: a stale table, every
+    // proposal accepted.
     let outcome = run(&running(Statistics::MeanHidden, Starts::Weighted), &now, &earlier);
     outcome.last.assert_caught("carry from a stale table");
     let distance = distance(&outcome, &now);

@@ -3,7 +3,8 @@
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
 
-/// The joint distribution of a small machine. Lists of parameters and of moments go: W (row-major), b, a.
+/// The joint distribution of a small machine. Lists of parameters and of moments go: W (row-major),
+/// b, a.
 pub(crate) struct Joint {
     n_visible: usize,
     n_hidden: usize,

@@ -57,7 +57,8 @@ fn an_update_from_equilibrium_is_unbiased_and_from_elsewhere_it_is_not() {
     assert!(z > 2.0 * LIMIT, "the control must be caught: {z:.2}");
 }
 
-/// The last of many updates that began at zeros; a chain that began anew each time would stay biased.
+/// The last of many updates that began at zeros; a chain that began anew each time would stay
+/// biased.
 #[test]
 fn chains_go_on_from_update_to_update() {
     let (rbm, n_chains) = (random_rbm(6, 4, 1.2, 41), 32);

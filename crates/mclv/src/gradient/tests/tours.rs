@@ -1,4 +1,5 @@
-//! Separate tours: `E[Σ_k f(X(k)) − ξ·E_p[f]] = 0`, and `E[ξ] = Z/Z_S`. Their ratio is only consistent.
+//! Separate tours: `E[Σ_k f(X(k)) − ξ·E_p[f]] = 0`, and `E[ξ] = Z/Z_S`. Their ratio is only
+//! consistent.
 
 use super::carry::resumed;
 use super::oracle::Joint;
@@ -80,7 +81,8 @@ fn of_updates(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2
     [of_sums, of_lengths]
 }
 
-/// The same from the weighted sums that the ratio is made of, in the units of the table; and `w·ξ − Z/Z_S,earlier`.
+/// The same numbers from the weighted sums of the ratio, in the units of the table; and
+/// `w·ξ − Z/Z_S,earlier`.
 fn of_weighted_sums(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let joint = Joint::new(now);
     let exact = joint.moments();
@@ -122,7 +124,8 @@ fn weighted_tours_satisfy_it_with_a_stale_table_and_unweighted_ones_do_not() {
         sums.assert_unbiased(&format!("weighted tours, {statistics:?}"));
         lengths.assert_unbiased("their lengths");
     }
-    // Separate tours with `metropolis` starts, which the settings refuse: a stale table and no weights.
+    // Separate tours with `metropolis` starts, which the settings reject: a stale table and no
+    // weights.
     let uncorrected = whole_tours(Statistics::Sampled, Starts::Metropolis);
     let [sums, _] = of_updates(uncorrected, &now, &earlier);
     sums.assert_caught("stale starts without weights");
@@ -145,7 +148,7 @@ fn cut_tours_are_biased_whether_dropped_or_kept() {
     }
 }
 
-/// Then every state is a start and every tour has one step: cut or not, an update is unbiased.
+/// If every state is a start, every tour has one step: cut or not, an update is unbiased.
 #[test]
 fn with_every_state_in_the_set_tours_are_single_draws_from_the_model() {
     let (rbm, n_tours) = (models().0, 70);
@@ -202,7 +205,7 @@ fn a_stale_table_is_made_anew_for_the_next_update() {
         assert!(differences(&table, &made_under).all(|d| d.abs() < 1e-4));
         let info = phase.take_info().tours.unwrap();
         assert!(info.min_ess < 0.95 && info.n_tables == 1 + u64::from(is_anew), "{info:?}");
-        // The update that noticed is not made again.
+        // The update that noticed it is not repeated.
         let (mut other, ..) = begun(whole_tours(Statistics::MeanHidden, Starts::Weighted), &earlier);
         assert_eq!(first, negative(&mut other, &now, &data, step(0)));
     }
@@ -226,8 +229,9 @@ fn tours_of_a_large_minibatch_differ() {
     assert_ne!(sums(&blocks[0]), sums(blocks.last().unwrap()));
 }
 
-/// One visible unit keeps the first of ten hidden units as it is. While it is on, the others are coins, and a tour hardly
-/// returns; while it is off, all are, and it does. `log_ratio`: by how much the weight of the former state exceeds the latter's.
+/// One visible unit keeps the first of ten hidden units as it is. While that hidden unit is on, the
+/// others are coin flips, and a tour hardly returns. While it is off, they are all off, and the
+/// tour returns. `log_ratio` is the excess of the former state's log weight over the latter's.
 fn two_worlds(log_ratio: f32) -> Rbm {
     let (mut w, mut a) = ([10.0; 10], [-10.0; 10]);
     (w[0], a[0]) = (200.0, log_ratio - 150.0);

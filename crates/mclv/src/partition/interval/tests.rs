@@ -1,13 +1,15 @@
-//! Do intervals cover, and are they declined where the tail is unseen?
+//! Test that intervals cover, and that they are declined if the tail is unseen.
 //!
-//! **What is asserted.** In each cell, a law and a sample size, 2,000 samples are drawn. If more than 0.2 % of them get an
-//! interval (fewer cannot be measured), at least 93 % of those given cover. The interval comes from other values than the
-//! decision, so that coverage can be measured with 2,000 samples however rarely it is given: each measuring part is paired
-//! with the deciding part of a sample that was accepted, which is the law of what is given.
+//! **Assertion.** In each cell (a distribution and a sample size), 2,000 samples are drawn. If more
+//! than 0.2 % of them get an interval (fewer cannot be measured), at least 93 % of the given
+//! intervals cover. The interval comes from other values than the decision. So coverage can be
+//! measured with 2,000 samples however rarely an interval is given: each measuring part is paired
+//! with the deciding part of an accepted sample, which has the distribution of the given intervals.
 //!
-//! **False alarms.** With 2,000 measurements, a standard error is 0.57 % at 93 %, and the limit is set 3.5 of them lower, at
-//! 91 %. A law that covers exactly 93 % would fail for 2 choices of seeds in 10,000; with 120 cells at most, fewer than 3 in
-//! 100 even if all of them were just at the limit. The lowest coverage seen is printed, and was 94.7 %.
+//! **False alarms.** With 2,000 measurements, a standard error is 0.57 % at 93 %, and the limit is
+//! 3.5 standard errors lower, at 91 %. A distribution that covers exactly 93 % would fail for 2
+//! choices of seeds in 10,000; with at most 120 cells, fewer than 3 in 100 even if all of them were
+//! just at the limit. The lowest coverage seen is printed, and was 94.7 %.
 //!
 //! **Power.** The plain interval, given always, must fail the same test.
 
@@ -19,13 +21,13 @@ use rayon::prelude::*;
 
 const N_REPLICATES: usize = 2_000;
 const LIMIT: f64 = 0.93 - 3.5 * 0.0057;
-/// Fewer intervals than this share cannot be measured.
+/// If fewer samples than this share get an interval, coverage cannot be measured.
 const MEASURABLE: f64 = 0.002;
 
 enum Kind {
     /// A mixture of geometric laws: (probability, mean) each.
     Geometric(Vec<(f64, f64)>),
-    /// Exponential of so many standard normals.
+    /// The exponential of this many standard normals.
     LogNormal(f64),
     /// A power of an exponential.
     Weibull(f64),
@@ -116,7 +118,8 @@ impl Law {
         }
     }
 
-    /// Whether each kind that makes more than a hundredth of the mean is expected six times in `n` values.
+    /// Returns true if each kind that makes more than a hundredth of the mean is expected six times
+    /// in `n` values.
     fn is_seen(&self, n: usize) -> bool {
         let Kind::Geometric(parts) = &self.kind else { return true };
         parts.iter().all(|(p, m)| p * m < 0.01 * self.mean || p * n as f64 >= 6.0)
@@ -139,7 +142,7 @@ fn fill_geometric(parts: &[(f64, f64)], rng: &mut Reader, x: &mut [f64]) {
         let mut u = rng.uniform() * p_other;
         for &(p, mean) in &others {
             if u < p {
-                // What is left of u is uniform again.
+                // The rest of u is uniform again.
                 x[at] = ((u / p).ln() / (-1.0 / mean).ln_1p()).floor() + 1.0;
                 break;
             }
@@ -149,13 +152,13 @@ fn fill_geometric(parts: &[(f64, f64)], rng: &mut Reader, x: &mut [f64]) {
     }
 }
 
-/// What was measured in a cell.
+/// The measurements of a cell.
 struct Cell {
     /// Share of samples with an interval.
     given: f64,
-    /// Coverage of those given; none if there are none.
+    /// The coverage of the given intervals; `None` if there are none.
     coverage: Option<f64>,
-    /// Their median width over the mean.
+    /// The median width of the given intervals over the mean.
     width: f64,
     /// Coverage of the plain interval in all samples.
     plain: f64,
@@ -170,7 +173,7 @@ fn simulate(law: &Law, n: usize, seed: u64) -> Cell {
         let m = Moments::new(&x);
         let plain = (m.mean - law.mean).abs() <= Z * (m.two / (m.n - 1.0) / m.n).sqrt();
         let (deciding, measuring) = split(&x);
-        // The same as `mean_interval` but for the hull with the mean of all, which only widens it.
+        // As in `mean_interval`, but without the hull with the mean of all, which only widens it.
         (decide(&deciding).ok(), Moments::new(&measuring), most(&measuring), plain)
     };
     let samples: Vec<_> = (0..N_REPLICATES).into_par_iter().map(one).collect();
@@ -192,7 +195,7 @@ fn simulate(law: &Law, n: usize, seed: u64) -> Cell {
     }
 }
 
-/// Print a cell and hold it to what is promised.
+/// Prints a cell and checks the assertion.
 fn check(law: &Law, n: usize, seed: u64) -> Cell {
     let cell = simulate(law, n, seed);
     let Cell { given, coverage, width, plain } = &cell;
@@ -204,7 +207,7 @@ fn check(law: &Law, n: usize, seed: u64) -> Cell {
     cell
 }
 
-/// The laws that the constants were chosen on.
+/// The distributions on which the constants were chosen.
 #[test]
 fn intervals_cover_where_they_are_given() {
     eprintln!("      n  given cover   width  plain  law");
@@ -235,9 +238,10 @@ fn intervals_cover_where_they_are_given() {
     assert!(plain_fails >= 15, "the plain interval must be caught: {plain_fails} of 30");
 }
 
-/// Other families, tours of models, and mixtures drawn at random. Pareto, Weibull and log-normal laws had been looked at before
-/// the number of unseen values was settled; the tours of models and these mixtures had not. That kinds must be expected six
-/// times was read off 80 other mixtures drawn in the same way.
+/// Other families, tours of models, and mixtures drawn at random. Pareto, Weibull and log-normal
+/// distributions were examined before the number of unseen values was fixed; the tours of models
+/// and these mixtures were not. The rule that kinds must be expected six times comes from 80 other
+/// mixtures drawn in the same way.
 #[test]
 fn intervals_cover_for_other_families() {
     eprintln!("      n  given cover   width  plain  law");
@@ -284,7 +288,8 @@ fn random_mixtures(n: usize, seed: u64) -> Vec<Law> {
     laws
 }
 
-/// Values that are 1 but for rare ones of 1,000, all else being equal: declined while they are few, covered when they are not.
+/// Values that are 1 except rare ones of 1,000: declined while the rare ones are few, covered when
+/// they are not.
 #[test]
 fn rare_events_are_declined_until_there_are_enough() {
     for n in [2_000usize, 20_000] {
@@ -313,7 +318,7 @@ fn rare_events_are_declined_until_there_are_enough() {
             assert!((least..=most).contains(&share), "{n}, {expected} expected: given {share}");
             if given > 0 {
                 let coverage = covered as f64 / f64::from(given);
-                // Few may be given here: the limit leaves room for their number.
+                // Few intervals may be given here, so the limit depends on their number.
                 let limit = 0.93 - 3.5 * (0.93 * 0.07 / f64::from(given)).sqrt();
                 assert!(coverage >= limit, "{n}, {expected} expected: {coverage} of {given}");
             }
@@ -321,7 +326,8 @@ fn rare_events_are_declined_until_there_are_enough() {
     }
 }
 
-/// What cannot be: a kind of tour that makes a tenth of the mean, expected once in the sample, of which there is no trace.
+/// The limit of the method: a kind of tour that makes a tenth of the mean is expected once in the
+/// sample, and left no trace.
 #[test]
 fn what_left_no_trace_is_not_covered_by_anyone() {
     let law = Law::geometric(&[(0.937, 1.0), (0.063, 4.0), (0.0002, 600.0)]);
@@ -341,7 +347,7 @@ fn the_reasons_to_decline_are_told_apart() {
     assert!(matches!(result, Err(Declined::FewCarriers { n }) if (n - 3.0).abs() < 1e-9), "{result:?}");
     let text = Declined::FewCarriers { n: 1.62 }.to_string();
     assert!(text.contains("as few as 1.6"), "{text}");
-    // Nothing but what decides varies: the interval still has an upper end.
+    // Only the deciding values vary: the interval still has an upper end.
     few.iter_mut().step_by(4).take(8).for_each(|x| *x = 50.0);
     let (low, high) = mean_interval(&few).unwrap();
     assert!(low == 1.0 && high > 1.1, "{low} {high}");

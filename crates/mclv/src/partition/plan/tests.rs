@@ -1,4 +1,4 @@
-//! What plans choose, what they cost, and that they stay unbiased.
+//! Test what plans choose, what they cost, and that they stay unbiased.
 
 use super::*;
 use crate::bits::BitRows;
@@ -21,14 +21,15 @@ fn sized(n_visible: usize, n_hidden: usize) -> Rbm {
 }
 
 fn settings(effort: Effort, max_steps: Option<u64>) -> MethodSettings {
-    // No seconds: nothing is enumerated unless it is asked for.
+    // A limit of zero seconds: nothing is enumerated unless it is requested.
     let max_steps = max_steps.map_or(StepLimit::Minute, StepLimit::Steps);
     let budget =
         Budget { seconds: 0.0, max_steps, n_chains: 10, n_betas: 20, n_scouts: 0, ..Budget::COMMAND };
     MethodSettings { effort, budget, seed: 4, ..Default::default() }
 }
 
-/// A model with its data. All hidden states but one in eight are in a set that is drawn from the data.
+/// A model with its data. All hidden states but one in eight are in a set that is drawn from the
+/// data.
 fn model() -> (Rbm, Rows) {
     (random_rbm(6, 11, 0.7, 79), Rows::Bits(BitRows::all_states(6)))
 }
@@ -121,16 +122,16 @@ fn a_fixed_number_of_tours_is_that_of_mclv() {
     let inputs = with_rows(&rows);
     let planned = Plan::new(&rbm, Some(Method::Mclv), &settings).run(&inputs, &Silent).unwrap();
     let origin = SetOrigin { samples_per_row: 1, pilot_steps: 0 };
-    direct.notes.insert(0, Note::DrawnSet { n_states: set.len(), n_rows: 64, origin });
+    direct.notes.insert(0, Note::DrawnSet { n_states: set.len(), n_rows: 64, origin, n_joined: 0 });
     direct.notes.push(Note::StepBudget { max_steps: settings.budget.steps(6, 11).unwrap() });
     assert_eq!(without_time(planned.clone()), without_time(direct));
-    // Where tours may give way, a probe comes before them. It changes nothing but the cost.
+    // If tours may give way, a probe comes before them. It changes only the cost.
     let best = Plan::new(&rbm, None, &settings).run(&inputs, &Silent).unwrap();
     let probe = engine_steps(&rbm, &set, 256, u16::MAX) + engine_steps(&rbm, &set, 64, u16::MAX - 2);
     assert_eq!(without_time(LogZ { n_states: best.n_states - probe, ..best }), without_time(planned));
 }
 
-/// Steps of so many tours of an occasion.
+/// The steps of this many tours of an occasion.
 fn engine_steps(rbm: &Rbm, set: &StoppingSet, n_tours: usize, occasion: u16) -> f64 {
     let settings = TourSettings { n_tours, occasion, seed: 4, ..Default::default() };
     TourEngine::new(rbm, set).unwrap().run(&settings, &Silent).unwrap().n_steps() as f64
@@ -144,7 +145,7 @@ fn costs_add_up() {
     let inputs = with_rows(&rows);
     let all: Vec<usize> = (0..64).collect();
 
-    // A chosen set: all pilots, and the tours that count.
+    // A chosen set: all pilots, and the tours of the estimate.
     let by_target = settings(Effort::TargetSe(0.002), Some(2_000_000));
     let tours = MclvSettings { max_steps: Some(2_000_000), seed: 4, ..Default::default() };
     let chosen = choose(&rbm, &rows, &[1, 4, 16], None, 0.002, &tours).unwrap();
@@ -157,7 +158,7 @@ fn costs_add_up() {
         assert_eq!(log_z.n_states, chosen.n_steps as f64 + counted);
     }
 
-    // No data: pilot chains, and the tours that count.
+    // No data: pilot chains, and the tours of the estimate.
     let fixed = settings(Effort::Tours(3000), None);
     let chains = PilotSettings { seed: 4, ..Default::default() };
     let visited = StoppingSet::from_pilot(&rbm, None, &chains).unwrap();
@@ -178,7 +179,7 @@ fn costs_add_up() {
     assert_eq!(n_steps, 64 * 16, "64 tours are enough to see that none returns");
     assert_eq!((log_z.method, log_z.n_states), (Method::Ais, n_steps as f64 + by_ais.n_states));
 
-    // Tours of which some are cut: only pilots decide on AIS, never the tours that count.
+    // Some tours are cut: only pilots decide on AIS, never the tours of the estimate.
     let set = StoppingSet::draw(&rbm, &rows, &all, 1, 4, 0).unwrap();
     let probe = engine_steps(&rbm, &set, 256, u16::MAX) + engine_steps(&rbm, &set, 64, u16::MAX - 2);
     let max_steps = 4 * probe as u64 + 3000;
@@ -237,8 +238,9 @@ fn no_engine_is_made_twice() {
     }
 }
 
-/// The mean of `Ẑ/Z` over 200 seeds is 1 within 4.5 standard errors (false alarm 7e-6 each) for plans whose pilots
-/// choose the set and the number of tours. The control takes the largest of every five, and is caught.
+/// The mean of `Ẑ/Z` over 200 seeds is 1 within 4.5 standard errors (false alarm 7e-6 each) for
+/// plans whose pilots choose the set and the number of tours. The control takes the largest of
+/// every five, and is caught.
 #[test]
 fn plans_by_tours_are_unbiased() {
     let (rbm, rows) = model();
@@ -266,7 +268,8 @@ fn plans_by_tours_are_unbiased() {
     }
 }
 
-/// Rows beyond `max_states` are left out evenly, and a base model that is given takes the place of the rows' own.
+/// Rows beyond `max_states` are left out evenly, and a base model that is given takes the place of
+/// the rows' own.
 #[test]
 fn inputs_and_limits_are_used() {
     let (rbm, rows) = model();

@@ -40,7 +40,7 @@ pub(super) struct Work<'a> {
 /// A stopping set that tours can be run to.
 struct Target<'a> {
     engine: TourEngine<'a>,
-    /// What pilot tours to the set found, if the set was chosen by some.
+    /// The forecast of pilot tours to the set, if pilot tours chose it.
     forecast: Option<Forecast>,
     note: Note,
 }
@@ -222,7 +222,8 @@ impl<'a> Work<'a> {
                 (TourEngine::with_set(rbm, Cow::Owned(set))?, None, origin)
             }
         };
-        let note = Note::DrawnSet { n_states: engine.set().len(), n_rows, origin };
+        let n_joined = found.as_ref().map_or(0, StoppingSet::len);
+        let note = Note::DrawnSet { n_states: engine.set().len(), n_rows, origin, n_joined };
         Ok(Target { engine, forecast, note })
     }
 

@@ -1,4 +1,4 @@
-//! Do chains leave the model's distribution alone, given known units or not?
+//! Test that chains leave the model's distribution invariant, with or without known units.
 
 use super::*;
 use crate::model::tests::{all_states, random_rbm};
@@ -30,7 +30,8 @@ fn draw(p: &[f64], u: f64) -> usize {
         .unwrap_or(p.len() - 1)
 }
 
-/// Total variation between `p` and the states, in units of what `n` exact draws would show on average at most.
+/// Total variation between `p` and the states, in units of what `n` exact draws would show on
+/// average at most.
 fn distance(p: &[f64], states: &[usize]) -> f64 {
     let n = states.len() as f64;
     let mut counts = vec![0.0; p.len()];
@@ -47,8 +48,9 @@ fn settings(n_samples: usize, burn_in: u32, seed: u64) -> SampleSettings {
     SampleSettings { n_samples, burn_in, means: false, seed }
 }
 
-/// From exact draws, any number of steps gives exact draws: TV stays within four times its Monte Carlo floor
-/// (false alarm far below 1e-6). A sampler of a model without its hidden biases does not.
+/// From exact draws, any number of steps gives exact draws: TV stays within four times its Monte
+/// Carlo floor (false alarm far below 1e-6). A sampler of a model without its hidden biases does
+/// not.
 #[test]
 fn exact_draws_stay_exact_and_those_of_a_broken_model_do_not() {
     let n = 200_000;
@@ -68,7 +70,8 @@ fn exact_draws_stay_exact_and_those_of_a_broken_model_do_not() {
     }
 }
 
-/// A chain that mixes forgets the biases it began with; before the first steps it has not (same criterion).
+/// A chain that mixes forgets the biases it began with; before the first steps it has not (same
+/// criterion).
 #[test]
 fn chains_from_the_biases_reach_the_model() {
     let rbm = random_rbm(5, 3, 1.0, 123);
@@ -81,8 +84,9 @@ fn chains_from_the_biases_reach_the_model() {
     assert!(after(1) > 4.0, "one step is not enough: {}", after(1));
 }
 
-/// Chains with two sets of known values, one after the other: each half has its own conditional distribution
-/// (criterion as above), from exact starts and from the biases. Clamped at the start only, they drift away.
+/// Chains with two sets of known values, one after the other: each half has its own conditional
+/// distribution (criterion as above), from exact starts and from the biases. Clamped at the start
+/// only, they drift away.
 #[test]
 fn known_units_condition_the_rest_and_only_if_clamped_in_every_step() {
     let n = 200_000;
@@ -92,7 +96,7 @@ fn known_units_condition_the_rest_and_only_if_clamped_in_every_step() {
     let targets = known.map(|k| conditioned(&p, mask, k));
     let given = Given::new(
         BitRows::from_words(5, vec![mask as u64]),
-        // What stands at unknown units must not matter.
+        // The values of unknown units must not matter.
         BitRows::from_words(5, known.map(|k| k as u64 | 0b00100).to_vec()),
     )
     .unwrap();
@@ -102,7 +106,8 @@ fn known_units_condition_the_rest_and_only_if_clamped_in_every_step() {
     let run = |start, given, steps| {
         let drawn = states(&sample(&rbm, &settings(n, steps, 127), start, given, &Silent).unwrap());
         [0, 1].map(|half| {
-            // Only the unknown units are compared, so that the control is not caught by the known ones.
+            // Only the unknown units are compared, so that the control is not caught by the known
+            // ones.
             let unknown = |p: &[f64]| {
                 let mut sums = vec![0.0; 32];
                 p.iter().enumerate().for_each(|(s, p)| sums[s & !mask] += p);
@@ -159,7 +164,7 @@ fn threads_and_the_number_of_samples_do_not_matter() {
     assert_eq!(fewer.means.unwrap().values(), &one.means.unwrap().values()[..37 * 70]);
 }
 
-/// Other values are other results: that is for the changelog.
+/// Other values change results: mention it in the changelog.
 #[test]
 fn samples_are_stable() {
     let rbm = random_rbm(20, 6, 1.0, 132);

@@ -7,7 +7,8 @@ fn mean_lengths_and_sums_follow_from_the_set_alone() {
     let mut n_checked = 0;
     for case in cases() {
         let bit = |x: usize, k: usize| (x >> k & 1) as f64;
-        // E_p[f] of f = v_0 h_0 + 2 h_1, from the whole space as stopping set: tours of one step from p itself.
+        // E_p[f] of f = v_0 h_0 + 2 h_1, from the whole space as stopping set: tours of one step
+        // from p itself.
         let f = |v: usize, h: usize| bit(v, 0) * bit(h, 0) + 2.0 * bit(h, 1);
         let n_hidden = case.rbm.n_hidden();
         let everything = crate::StoppingSet::new(&crate::bits::BitRows::all_states(n_hidden));

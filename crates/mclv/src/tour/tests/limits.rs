@@ -1,4 +1,4 @@
-//! Limits, threads and batches: what may be seen in a result, and what may not.
+//! Test limits, threads and batches: which of them may change a result, and which may not.
 
 use crate::bits::BitRows;
 use crate::chain::VisibleChain;
@@ -46,13 +46,13 @@ fn threads_and_batches_cannot_be_seen() {
                 (other.as_slice(), &other.sums, other.n_steps)
             );
         }
-        // A tour is the same in whatever company.
+        // A tour does not depend on the other tours.
         let few = with(1, 10);
         assert_eq!((few.as_slice(), &few.sums[..]), (&one.as_slice()[..10], &one.sums[..20]));
     }
 }
 
-/// One chain at a time, by the model's own methods: the oracle of the batches.
+/// One chain at a time, by the model's own methods: the reference for the batches.
 #[test]
 fn a_tour_made_again_is_the_tour_that_was_made() {
     let (rbm, set) = small();
@@ -85,7 +85,7 @@ fn a_tour_made_again_is_the_tour_that_was_made() {
     assert!(engine.replay(&from_rows, &settings, None, 7, 1).is_err());
 }
 
-/// Pinned: a change of random numbers is a breaking change for everyone who wrote down a seed.
+/// These values are pinned: a change of random numbers is a breaking change for all recorded seeds.
 #[test]
 fn tours_are_stable() {
     let (rbm, set) = small();
@@ -111,7 +111,7 @@ fn a_step_budget_cuts_all_tours_at_one_length() {
         for (cut, whole) in tours.as_slice().iter().zip(whole.as_slice()) {
             assert_eq!(cut.length, whole.length.min(k));
         }
-        // What is left would not have been enough for one more step of all that are out.
+        // The rest of the budget is too small for one more step of all running tours.
         assert!(cuts.is_empty() || max_steps - tours.n_steps() < cuts.len() as u64);
         assert!(
             max_steps < 10 * whole.n_steps()

@@ -64,7 +64,8 @@ fn the_whole_space_and_no_weights_give_the_closed_form() {
     );
 }
 
-/// From the tours of a model to `log Z`: 95 % of intervals should cover; at 1,000 runs, 93 % is 2.9 standard errors below.
+/// From the tours of a model to `log Z`: 95 % of intervals should cover; at 1,000 runs, 93 % is 2.9
+/// standard errors below.
 #[test]
 fn intervals_of_log_z_cover_the_exact_value() {
     let rbm = Rbm::new(4, 3, &[0.8; 12], &[-1.0; 4], &[-1.0; 3]).unwrap();
@@ -90,8 +91,8 @@ fn intervals_of_log_z_cover_the_exact_value() {
     }
 }
 
-/// A pilot chooses how many tours, and then as many fresh ones count: the mean over seeds is right, and each result is that
-/// of as many tours asked for outright.
+/// A pilot chooses the number of tours, and then this number of fresh tours is run. The mean over
+/// seeds is right, and each result equals that of the same number of tours requested directly.
 #[test]
 fn a_target_is_met_by_fresh_tours() {
     let (rbm, set, log_z) = model();
@@ -114,7 +115,7 @@ fn a_target_is_met_by_fresh_tours() {
         seed: 1,
         ..Default::default()
     };
-    // The budget allows for fewer tours than the target asks for, and these are whole.
+    // The budget allows fewer tours than the target needs, and these are complete.
     let stopped = mclv(&rbm, &set, &budget, &Silent).unwrap();
     assert!(stopped.n_states <= 60_000.0 && stopped.guarantee == Guarantee::LowerBound, "{stopped:?}");
     assert!(stopped.notes.iter().any(|n| n.to_string().contains("the target")), "{:?}", stopped.notes);
@@ -149,8 +150,9 @@ fn sets_from_data_and_from_pilot_chains_agree_with_enumeration() {
     }
 }
 
-/// Many seeds, each with its own choice of a set by pilots: the mean of `Ẑ/Z` is 1. The control lets the tours that count choose
-/// their set (of ten, the one with the largest `Ẑ`), and is caught.
+/// Many seeds, each with its own choice of a set by pilots: the mean of `Ẑ/Z` is 1. The control
+/// lets the tours of the estimate choose their set (of ten, the one with the largest `Ẑ`), and is
+/// caught.
 #[test]
 fn a_set_that_pilots_choose_leaves_z_unbiased() {
     let z_of = |ratio: &dyn Fn(u64) -> f64| {

@@ -44,8 +44,9 @@ fn with_every_state_in_the_set_nothing_varies() {
     assert!((tours.epsilon() - 1.0).abs() < 1e-12);
 }
 
-/// `p(ξ > k) ≤ (1 − ε)^k`, the tail falls like `ρ^k`, the truncation bias is the sum of what is cut, the corrected bound
-/// of Theorem 3 holds, and from `k = 1` on lengths are a mixture of geometric laws: differences of `p(ξ > k)` alternate in sign.
+/// `p(ξ > k) ≤ (1 − ε)^k`, the tail falls like `ρ^k`, the truncation bias is the sum of what is
+/// cut, the corrected bound of Theorem 3 holds, and from `k = 1` on lengths are a mixture of
+/// geometric laws: differences of `p(ξ > k)` alternate in sign.
 #[test]
 fn rates_and_bounds_hold_on_all_models() {
     for case in cases().iter().skip(1) {

@@ -1,4 +1,4 @@
-//! Sampled tours against the exact mean and variance; and what must be caught.
+//! Test sampled tours against the exact mean and variance, with controls that must be caught.
 
 use super::{Case, LIMIT, cases};
 use crate::chain::VisibleChain;
@@ -98,7 +98,8 @@ fn contrast() -> (Rbm, HiddenChain, StoppingSet) {
     (rbm, chain, set)
 }
 
-/// Two wells, a common and a rare one, with a state of the set in each: where a tour starts decides how long it is.
+/// Two wells, a common and a rare one, with a state of the set in each: the start of a tour decides
+/// its length.
 #[test]
 fn wrong_starts_are_caught() {
     let (w, a) = ([8.0, 0.5, 8.0, 0.5, 8.0, 0.5], [-12.0 - 9f32.ln(), -3.0]);
@@ -146,7 +147,7 @@ fn a_mean_field_chain_is_caught() {
     }
 }
 
-/// To stop when the estimated standard error is small prefers samples without long tours.
+/// Stopping when the estimated standard error is small prefers samples without long tours.
 #[test]
 fn stopping_on_an_estimated_error_is_caught() {
     let a = -12.0 - 9f32.ln();
@@ -185,7 +186,8 @@ fn stopping_on_an_estimated_error_is_caught() {
     assert!(z_of(&fixed).abs() < LIMIT && z_of(&stopped) < -2.0 * LIMIT);
 }
 
-/// Stratified starts: unbiased, with an unbiased variance of their own that is no larger than that of independent ones.
+/// Stratified starts: unbiased, with an unbiased variance of their own that is no larger than that
+/// of independent ones.
 #[test]
 fn stratified_starts_keep_the_mean_and_do_not_raise_the_variance() {
     let (rbm, chain, set) = contrast();
@@ -204,7 +206,8 @@ fn stratified_starts_keep_the_mean_and_do_not_raise_the_variance() {
     let variance = runs.iter().map(|r| (r.0 - average).powi(2)).sum::<f64>() / (n - 1.0);
     let z = (average - mean) / (variance / n).sqrt();
     assert!(z.abs() < LIMIT, "{z}");
-    // Each run's own variance against the spread of runs, whose squares give the error of the comparison.
+    // Each run's own variance against the spread of runs, whose squares give the error of the
+    // comparison.
     let differences: Vec<f64> = runs.iter().map(|r| (r.0 - mean).powi(2) - r.1).collect();
     let d = differences.iter().sum::<f64>() / n;
     let spread = differences.iter().map(|x| (x - d).powi(2)).sum::<f64>() / (n - 1.0);
@@ -214,7 +217,8 @@ fn stratified_starts_keep_the_mean_and_do_not_raise_the_variance() {
     assert!(variance < independent * (1.0 + LIMIT * (2.0 / n).sqrt()));
 }
 
-/// `E_p[f]` as a ratio: consistent, with the delta method's error; and the tail function against the exact one.
+/// `E_p[f]` as a ratio: consistent, with the delta method's error; and the tail function against
+/// the exact one.
 #[test]
 fn ratios_and_tail_functions_agree_with_enumeration() {
     let (rbm, chain, set) = contrast();

@@ -1,4 +1,4 @@
-//! What a whole update does: threads, minibatches, weights of rows, and the rules for steps.
+//! Test a whole update: threads, minibatches, weights of rows, and the rules for steps.
 
 use crate::bits::BitRows;
 use crate::chain::VisibleChain;
@@ -123,7 +123,8 @@ fn the_number_of_threads_does_not_matter() {
     assert!(one == two && one == five);
 }
 
-/// A change here means that the same seed no longer gives the same model: say so in the changelog.
+/// A change here means that the same seed no longer gives the same model: mention it in the
+/// changelog.
 #[test]
 fn values_are_stable() {
     let runs: Vec<(EstimatorSettings, u64, u64)> = estimators()

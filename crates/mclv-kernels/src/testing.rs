@@ -2,7 +2,7 @@
 
 use crate::Isa;
 use crate::bits::BitRows;
-use crate::layer::Affine;
+use crate::layer::{Affine, SparseStates, States};
 use crate::rng::{Reader, Stream};
 use crate::tiles::Tiles;
 use proptest::test_runner::{Config, RngSeed};
@@ -83,6 +83,22 @@ impl Case {
         BitRows::pack(self.n_in, &self.x, |&x| x != 0.0)
     }
 
+    /// The states as the kernels take them, in each form that they can have.
+    pub(crate) fn held(&self, real: bool) -> Vec<Held> {
+        if !real {
+            return vec![Held::Bits(self.packed())];
+        }
+        let (mut ends, mut units, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        for row in self.x.chunks(self.n_in) {
+            for (i, &x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                units.push(i as u32);
+                values.push(x);
+            }
+            ends.push(values.len());
+        }
+        vec![Held::Reals(self.x.clone()), Held::Sparse { ends, units, values }]
+    }
+
     /// `b_j + Σ_i w_ij x_i`, units in order, single precision: the sum that the kernels promise.
     pub(crate) fn inputs(&self) -> Vec<f32> {
         let mut out = Vec::new();
@@ -93,6 +109,24 @@ impl Case {
             }
         }
         out
+    }
+}
+
+/// States that own their values.
+#[derive(Debug)]
+pub(crate) enum Held {
+    Bits(BitRows),
+    Reals(Vec<f32>),
+    Sparse { ends: Vec<usize>, units: Vec<u32>, values: Vec<f32> },
+}
+
+impl Held {
+    pub(crate) fn states(&self) -> States<'_> {
+        match self {
+            Self::Bits(rows) => States::Bits(rows.words()),
+            Self::Reals(values) => States::Reals(values),
+            Self::Sparse { ends, units, values } => States::Sparse(SparseStates { ends, units, values }),
+        }
     }
 }
 

@@ -33,4 +33,4 @@ pub use outer::{accumulate_outer, column_sums};
 pub use quick_log_weights::quick_log_weights;
 pub use sample::sample;
 pub use scratch::{Scratch, ThreadScratch};
-pub use states::{Columns, States};
+pub use states::{Columns, SparseStates, States};

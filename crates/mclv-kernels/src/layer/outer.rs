@@ -35,6 +35,14 @@ fn column_sums_generic<S: Simd>(columns: &Columns) -> Vec<f32> {
         ColumnKind::Reals(values) => {
             values.chunks_exact(columns.n_rows).map(|column| column.iter().sum()).collect()
         }
+        ColumnKind::Sparse { ends, values, .. } => {
+            let mut first = 0;
+            let mut sum = |&end: &usize| {
+                let column = &values[std::mem::replace(&mut first, end)..end];
+                column.iter().fold(0.0, |sum, x| sum + x)
+            };
+            ends.iter().map(&mut sum).collect()
+        }
     }
 }
 
@@ -94,7 +102,6 @@ kernels! {
 mod tests {
     use super::*;
     use crate::Isa;
-    use crate::layer::States;
     use crate::testing::{Case, cases};
     use proptest::prelude::*;
 
@@ -107,9 +114,8 @@ mod tests {
         ) {
             let case = Case::new(n_units, n_columns, n_rows, seed, real);
             let right: Vec<f32> = case.w.iter().cycle().take(n_rows * n_columns).copied().collect();
-            let packed = case.packed();
-            let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
-            let columns = Columns::new(n_units, states);
+            let held = case.held(real);
+            let turned: Vec<Columns> = held.iter().map(|held| Columns::new(n_units, held.states())).collect();
             let scale = 0.75;
             let mut expected = vec![1.0f32; n_units * n_columns];
             for i in 0..n_units {
@@ -123,14 +129,17 @@ mod tests {
                 }
             }
             let sums: Vec<f32> = (0..n_units).map(|i| case.x.iter().skip(i).step_by(n_units).sum()).collect();
-            for isa in Isa::available() {
-                prop_assert_eq!(&column_sums(isa, &columns), &sums);
+            let both = || Isa::available().into_iter().flat_map(|isa| turned.iter().map(move |columns| (isa, columns)));
+            for (isa, columns) in both() {
+                prop_assert_eq!(&column_sums(isa, columns), &sums);
+                let copy = Columns::from_values(n_rows, n_units, columns.values());
+                prop_assert_eq!(&copy, columns);
             }
             let right = Tiles::from_rows(n_rows, n_columns, &right);
-            for isa in Isa::available() {
+            for (isa, columns) in both() {
                 let mut out = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);
                 let mut pieces = out.segments_mut(1 + n_units / 3);
-                accumulate_outer(isa, &columns, &right, scale, &mut Scratch::default(), &mut pieces);
+                accumulate_outer(isa, columns, &right, scale, &mut Scratch::default(), &mut pieces);
                 prop_assert_eq!(out.to_rows(), expected.clone());
             }
         }

@@ -235,8 +235,8 @@ mod tests {
             n_in in 1usize..=300, n_out in 1usize..=200, n_rows in 1usize..=40, seed in any::<u64>(), real in any::<bool>()
         ) {
             let case = Case::new(n_in, n_out, n_rows, seed, real);
-            let (affine, packed) = (case.affine(), case.packed());
-            let states = if real { States::Reals(&case.x) } else { States::Bits(packed.words()) };
+            let affine = case.affine();
+            let held = case.held(real);
             let expected = case.inputs();
             let mut expected_means = expected.clone();
             sigmoid_f32(Isa::portable(), &mut expected_means);
@@ -246,7 +246,8 @@ mod tests {
                 let (r, j) = (k / n_out, k % n_out);
                 expected_bits.set(r, j, naive_bit(x, draws[r], j));
             }
-            for isa in Isa::available() {
+            let both = Isa::available().into_iter().flat_map(|isa| held.iter().map(move |held| (isa, held.states())));
+            for (isa, states) in both {
                 let mut scratch = Scratch::default();
                 let mut out = Tiles::zeros(n_rows, n_out);
                 inputs(isa, &affine, states, &mut scratch, &mut out);

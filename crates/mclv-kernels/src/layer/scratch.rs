@@ -99,6 +99,9 @@ impl Scratch {
                 }
             }
             States::Reals(values) => self.list_reals(values, n_units, n_out),
+            States::Sparse(states) => {
+                self.list_sparse(states.ends.iter().copied(), states.units, states.values, n_units);
+            }
         }
     }
 
@@ -122,16 +125,52 @@ impl Scratch {
         if self.value.len() < most {
             self.value.resize(most, 0.0);
         }
+        self.n_words = words_for(n_units);
         let mut n = 0;
         for row in values.chunks_exact(n_units) {
-            for (i, &x) in row.iter().enumerate() {
-                // The value is always written, but kept only if it is not zero: there is no branch
-                // to mispredict.
-                self.index[n] = i as u32;
-                self.value[n] = x;
-                n += usize::from(x != 0.0);
+            for (word, part) in row.chunks(64).enumerate() {
+                for (i, &x) in (64 * word as u32..).zip(part) {
+                    // The value is always written, but kept only if it is not zero: there is no
+                    // branch to mispredict.
+                    self.index[n] = i;
+                    self.value[n] = x;
+                    n += usize::from(x != 0.0);
+                }
+                self.ends.push(n);
             }
-            self.ends.push(n);
+        }
+    }
+
+    /// Takes over lists that exist already: the end of each state's list, the units and their
+    /// values.
+    #[inline(always)]
+    pub(super) fn list_sparse(
+        &mut self,
+        row_ends: impl ExactSizeIterator<Item = usize>,
+        units: &[u32],
+        values: &[f32],
+        n_units: usize,
+    ) {
+        self.kind = ListKind::Sparse;
+        self.n_words = words_for(n_units);
+        self.ends.clear();
+        self.index.clear();
+        self.index.extend_from_slice(units);
+        self.value.clear();
+        self.value.extend_from_slice(values);
+        if self.n_words == 1 {
+            return self.ends.extend(row_ends);
+        }
+        let mut first = 0;
+        for end in row_ends {
+            let mut at = first;
+            for last in (64u32..).step_by(64).take(self.n_words) {
+                while at < end && units[at] < last {
+                    at += 1;
+                }
+                self.ends.push(at);
+            }
+            first = end;
         }
     }
 
@@ -139,7 +178,7 @@ impl Scratch {
     #[inline(always)]
     pub(super) fn rows(&self) -> impl Iterator<Item = List<'_>> {
         let mut from = 0;
-        let step = if self.kind == ListKind::Ones { self.n_words } else { 1 };
+        let step = if self.kind == ListKind::Dense { 1 } else { self.n_words };
         self.ends.iter().skip(step - 1).step_by(step).map(move |&to| {
             let range = std::mem::replace(&mut from, to)..to;
             match self.kind {

@@ -11,6 +11,19 @@ pub enum States<'a> {
     Bits(&'a [u64]),
     /// Real values, `n` per row.
     Reals(&'a [f32]),
+    /// Real values of which most are zero.
+    Sparse(SparseStates<'a>),
+}
+
+/// The non-zero units of each state, and their values.
+#[derive(Clone, Copy, Debug)]
+pub struct SparseStates<'a> {
+    /// Where the list of each state ends. The list of the first state begins at 0.
+    pub ends: &'a [usize],
+    /// The units of each state, in rising order.
+    pub units: &'a [u32],
+    /// The value of each unit.
+    pub values: &'a [f32],
 }
 
 impl States<'_> {
@@ -18,9 +31,21 @@ impl States<'_> {
         let (len, per_row) = match self {
             Self::Bits(words) => (words.len(), words_for(n_units)),
             Self::Reals(values) => (values.len(), n_units),
+            Self::Sparse(states) => {
+                states.check();
+                return states.ends.len();
+            }
         };
         assert!(per_row > 0 && len.is_multiple_of(per_row), "{len} elements in rows of {per_row}");
         len / per_row
+    }
+}
+
+impl SparseStates<'_> {
+    fn check(self) {
+        let n = self.ends.last().copied().unwrap_or(0);
+        assert!(self.units.len() == n && self.values.len() == n, "a unit and a value for each entry");
+        assert!(self.ends.is_sorted(), "ends must rise");
     }
 }
 
@@ -38,6 +63,8 @@ pub(super) enum ColumnKind {
     Bits(Vec<u64>),
     /// `n_rows` values per unit.
     Reals(Vec<f32>),
+    /// The states in which each unit is not zero, and its values there.
+    Sparse { ends: Vec<usize>, rows: Vec<u32>, values: Vec<f32> },
 }
 
 impl Columns {
@@ -50,6 +77,7 @@ impl Columns {
         let kind = match states {
             States::Bits(words) => ColumnKind::Bits(transpose_bits(words, n_rows, n_units)),
             States::Reals(values) => ColumnKind::Reals(transpose_reals(values, n_rows, n_units)),
+            States::Sparse(states) => transpose_sparse(states, n_units),
         };
         Self { n_rows, n_units, kind }
     }
@@ -69,6 +97,9 @@ impl Columns {
         match &self.kind {
             ColumnKind::Bits(words) => States::Bits(words),
             ColumnKind::Reals(values) => States::Reals(values),
+            ColumnKind::Sparse { ends, rows, values } => {
+                States::Sparse(SparseStates { ends, units: rows, values })
+            }
         }
     }
 
@@ -80,6 +111,13 @@ impl Columns {
         let (expected, got, kind) = match values {
             States::Bits(words) => (n_units * words_for(n_rows), words.len(), ColumnKind::Bits(words.into())),
             States::Reals(values) => (n_units * n_rows, values.len(), ColumnKind::Reals(values.into())),
+            States::Sparse(columns) => {
+                columns.check();
+                let SparseStates { ends, units, values } = columns;
+                let kind =
+                    ColumnKind::Sparse { ends: ends.into(), rows: units.into(), values: values.into() };
+                (n_units, ends.len(), kind)
+            }
         };
         assert_eq!(expected, got, "values of {n_rows} states of {n_units} units");
         Self { n_rows, n_units, kind }
@@ -99,10 +137,46 @@ impl Columns {
                 let values = &values[units.start * self.n_rows..units.end * self.n_rows];
                 scratch.list::<S>(States::Reals(values), self.n_rows, n_out);
             }
+            ColumnKind::Sparse { ends, rows, values } => {
+                let first = if units.start == 0 { 0 } else { ends[units.start - 1] };
+                let last = if units.end == 0 { 0 } else { ends[units.end - 1] };
+                scratch.list_sparse(
+                    ends[units].iter().map(|end| end - first),
+                    &rows[first..last],
+                    &values[first..last],
+                    self.n_rows,
+                );
+            }
         }
     }
 }
 
+/// By unit, with the states of each unit in rising order: a counting sort.
+fn transpose_sparse(states: SparseStates<'_>, n_units: usize) -> ColumnKind {
+    let SparseStates { ends: row_ends, units, values } = states;
+    // First how many states each unit has, then where its list begins, in the end where it ends.
+    let mut ends = vec![0; n_units];
+    units.iter().for_each(|&unit| ends[unit as usize] += 1);
+    let mut begin = 0;
+    for end in &mut ends {
+        begin += std::mem::replace(end, begin);
+    }
+    let mut rows = vec![0; units.len()];
+    let mut turned = vec![0.0; units.len()];
+    let mut first = 0;
+    for (row, &end) in row_ends.iter().enumerate() {
+        for (&unit, &value) in units[first..end].iter().zip(&values[first..end]) {
+            let at = &mut ends[unit as usize];
+            rows[*at] = row as u32;
+            turned[*at] = value;
+            *at += 1;
+        }
+        first = end;
+    }
+    ColumnKind::Sparse { ends, rows, values: turned }
+}
+
+/// Row-major to column-major, in blocks that stay in cache.
 /// Transposes row-major values to column-major ones, in blocks that stay in cache.
 fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
     const BLOCK: usize = 16;

@@ -140,7 +140,7 @@ pub(super) fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(
     sink: &mut K,
 ) -> usize {
     let base = base::<S, V>(bias, offset);
-    if LARGE && scratch.kind == ListKind::Ones {
+    if LARGE && scratch.kind != ListKind::Dense {
         blocked_piece::<S, K, V>(base, tile, [t, width, offset], scratch, sink);
     } else {
         for (row, list) in scratch.rows().enumerate() {
@@ -161,7 +161,7 @@ fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
     sink: &mut K,
 ) {
     const ROWS: usize = 32;
-    let Scratch { ends, index, n_words, partial, .. } = scratch;
+    let Scratch { ends, index, value, n_words, partial, kind, .. } = scratch;
     let words_per_part = (NEAR / (64 * width * size_of::<Cell>())).max(1);
     partial.resize(ROWS * V, Cell([0.0; CELL]));
     let (sums, _) = partial.as_chunks_mut::<V>();
@@ -172,7 +172,11 @@ fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
             for (r, sums) in sums.iter_mut().enumerate().take(row_ends.len() / *n_words) {
                 let at = (first_row + r) * *n_words;
                 let from = if at + first_word == 0 { 0 } else { ends[at + first_word - 1] };
-                let list = List::Ones(&index[from..ends[at + last_word]]);
+                let range = from..ends[at + last_word];
+                let list = match kind {
+                    ListKind::Sparse => List::Sparse(&index[range.clone()], &value[range]),
+                    _ => List::Ones(&index[range]),
+                };
                 let mut acc = base;
                 if first_word > 0 {
                     acc.iter_mut().zip(&*sums).for_each(|(acc, sum)| *acc = S::F32::load(&sum.0));

@@ -67,6 +67,7 @@ impl<'a> Probe<'a> {
                     let v = &values[chain * rbm.n_visible()..][..rbm.n_visible()];
                     v.iter().zip(direction).map(|(&v, d)| f64::from(v) * d).sum()
                 }
+                States::Sparse(_) => unreachable!("chains hold bits or means"),
             }));
         }
     }

@@ -5,7 +5,6 @@ use crate::bits::BitRows;
 use crate::{Error, Result};
 use mclv_kernels::layer::States;
 use sha2::{Digest, Sha256};
-use std::borrow::Cow;
 
 /// Rows of real values, row-major.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -69,7 +68,8 @@ pub enum Rows {
 /// Consecutive rows, in the form that the kernels take.
 pub(crate) enum Block<'a> {
     Bits(&'a [u64]),
-    Reals(Cow<'a, [f32]>),
+    Reals(&'a [f32]),
+    Sparse(SparseRows),
 }
 
 impl Block<'_> {
@@ -77,9 +77,14 @@ impl Block<'_> {
         match self {
             Self::Bits(words) => States::Bits(words),
             Self::Reals(values) => States::Reals(values),
+            Self::Sparse(rows) => rows.states(),
         }
     }
 }
+
+/// Rows are kept as [`SparseRows`] if at most one part in this many of their values is not zero.
+/// An entry takes twice the memory of a value, and sums over fewer entries are faster.
+const SPARSE_SHARE: usize = 3;
 
 impl Rows {
     /// Creates rows of `n_columns` from `values`. Each value must lie in [0, 1]. Rows that hold
@@ -110,8 +115,17 @@ impl Rows {
         Ok(if values.iter().all(|&v| v == 0.0 || v == 1.0) {
             Self::Bits(BitRows::pack(n_columns, &values, |&v| v == 1.0))
         } else {
-            Self::Reals(RealRows::new(n_columns, values))
+            Self::of_reals(RealRows::new(n_columns, values))
         })
+    }
+
+    /// Grey rows, as [`SparseRows`] if most values are zero.
+    fn of_reals(rows: RealRows) -> Self {
+        let n_entries = rows.values().iter().filter(|&&x| x != 0.0).count();
+        if n_entries * SPARSE_SHARE > rows.values().len() {
+            return Self::Reals(rows);
+        }
+        Self::Sparse(SparseRows::of_reals(&rows, n_entries))
     }
 
     /// Creates rows like [`from_values`](Self::from_values), from rows whose values are mostly 0.
@@ -151,7 +165,8 @@ impl Rows {
             return Self::Bits(BitRows::pack(n_columns, bytes, |&b| b == full));
         }
         let table: [f32; 256] = std::array::from_fn(|b| b as f32 / f32::from(full));
-        Self::Reals(RealRows::new(n_columns, bytes.iter().map(|&b| table[usize::from(b)]).collect()))
+        let values = bytes.iter().map(|&b| table[usize::from(b)]).collect();
+        Self::of_reals(RealRows::new(n_columns, values))
     }
 
     /// Returns the SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian
@@ -208,9 +223,9 @@ impl Rows {
             Self::Bits(rows) => Block::Bits(rows.rows(first, n)),
             Self::Reals(rows) => {
                 let values = &rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()];
-                Block::Reals(Cow::Borrowed(values))
+                Block::Reals(values)
             }
-            Self::Sparse(rows) => Block::Reals(Cow::Owned(rows.expand(first..first + n))),
+            Self::Sparse(rows) => Block::Sparse(rows.slice(first, n)),
         }
     }
 

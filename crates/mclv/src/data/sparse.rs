@@ -1,6 +1,7 @@
 //! Hold rows of real values that are mostly zero.
 
 use super::rows::RealRows;
+use mclv_kernels::layer::{SparseStates, States};
 
 /// Rows of real values, row-major, of which only the non-zero values are stored.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -35,6 +36,25 @@ impl SparseRows {
         Self { n_columns, starts, columns, values }
     }
 
+    /// The non-zero values of `rows`, of which there are `n_entries`.
+    pub(super) fn of_reals(rows: &RealRows, n_entries: usize) -> Self {
+        let mut sparse = Self {
+            n_columns: rows.n_columns(),
+            starts: Vec::with_capacity(rows.n_rows() + 1),
+            columns: Vec::with_capacity(n_entries),
+            values: Vec::with_capacity(n_entries),
+        };
+        sparse.starts.push(0);
+        for row in rows.values().chunks_exact(rows.n_columns()) {
+            for (column, &value) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
+                sparse.columns.push(column as u32);
+                sparse.values.push(value);
+            }
+            sparse.starts.push(sparse.values.len());
+        }
+        sparse
+    }
+
     /// The number of rows.
     pub fn n_rows(&self) -> usize {
         self.starts.len().saturating_sub(1)
@@ -56,6 +76,23 @@ impl SparseRows {
         self.columns[entries.clone()].iter().map(|&c| c as usize).zip(self.values[entries].iter().copied())
     }
 
+    /// All rows, as the kernels take them.
+    pub(crate) fn states(&self) -> States<'_> {
+        let ends = self.starts.get(1..).unwrap_or_default();
+        States::Sparse(SparseStates { ends, units: &self.columns, values: &self.values })
+    }
+
+    /// The rows `first .. first + n`.
+    pub(crate) fn slice(&self, first: usize, n: usize) -> Self {
+        let (from, to) = (self.starts[first], self.starts[first + n]);
+        Self {
+            n_columns: self.n_columns,
+            starts: self.starts[first..=first + n].iter().map(|start| start - from).collect(),
+            columns: self.columns[from..to].to_vec(),
+            values: self.values[from..to].to_vec(),
+        }
+    }
+
     /// Returns one value.
     pub fn get(&self, row: usize, column: usize) -> f32 {
         let first = self.starts[row];
@@ -65,7 +102,14 @@ impl SparseRows {
 
     /// Returns the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
-        let mut chosen = Self { n_columns: self.n_columns, starts: vec![0], ..Self::default() };
+        let n: usize = indices.iter().map(|&r| self.starts[r + 1] - self.starts[r]).sum();
+        let mut chosen = Self {
+            n_columns: self.n_columns,
+            starts: Vec::with_capacity(indices.len() + 1),
+            columns: Vec::with_capacity(n),
+            values: Vec::with_capacity(n),
+        };
+        chosen.starts.push(0);
         for &r in indices {
             let entries = self.starts[r]..self.starts[r + 1];
             chosen.columns.extend_from_slice(&self.columns[entries.clone()]);

@@ -1,7 +1,7 @@
 //! Hold weighted pairs `(v, h)`, whose outer products make gradients.
 
 use crate::chain::BLOCK;
-use crate::data::{RealRows, Rows};
+use crate::data::{RealRows, Rows, SparseRows};
 use crate::team;
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer, column_sums};
@@ -12,6 +12,7 @@ use mclv_kernels::tiles::Tiles;
 pub(crate) enum Visible {
     Bits(Vec<u64>),
     Reals(Vec<f32>),
+    Sparse(SparseRows),
 }
 
 impl Visible {
@@ -19,6 +20,7 @@ impl Visible {
         match self {
             Self::Bits(words) => States::Bits(words),
             Self::Reals(values) => States::Reals(values),
+            Self::Sparse(rows) => rows.states(),
         }
     }
 }

@@ -207,7 +207,7 @@ impl Minibatch<'_> {
                 rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
                 Visible::Reals(values)
             }
-            Rows::Sparse(sparse) => Visible::Reals(sparse.expand(rows.iter().copied())),
+            Rows::Sparse(sparse) => Visible::Sparse(sparse.select(rows)),
         }
     }
 }

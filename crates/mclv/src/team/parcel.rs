@@ -3,7 +3,7 @@
 
 use bytemuck::{AnyBitPattern, NoUninit, cast_slice, pod_collect_to_vec};
 use mclv_kernels::enumerate::Scaled;
-use mclv_kernels::layer::{Columns, States};
+use mclv_kernels::layer::{Columns, SparseStates, States};
 use mclv_kernels::tiles::Tiles;
 
 /// A value that can be sent. Floats keep their bits.
@@ -152,16 +152,25 @@ impl Parcel for Columns {
     fn pack(&self, to: &mut Vec<u8>) {
         (self.n_rows(), self.n_units()).pack(to);
         match self.values() {
-            States::Bits(words) => (Some(words.to_vec()), None::<Vec<f32>>).pack(to),
-            States::Reals(values) => (None::<Vec<u64>>, Some(values.to_vec())).pack(to),
+            States::Bits(words) => (0u8, words.to_vec()).pack(to),
+            States::Reals(values) => (1u8, values.to_vec()).pack(to),
+            States::Sparse(SparseStates { ends, units, values }) => {
+                (2u8, ends.to_vec()).pack(to);
+                (units.to_vec(), values.to_vec()).pack(to);
+            }
         }
     }
     fn unpack(from: &mut &[u8]) -> Self {
         let (n_rows, n_units) = Parcel::unpack(from);
-        let (bits, reals): (Option<Vec<u64>>, Option<Vec<f32>>) = Parcel::unpack(from);
-        match bits {
-            Some(words) => Self::from_values(n_rows, n_units, States::Bits(&words)),
-            None => Self::from_values(n_rows, n_units, States::Reals(&reals.unwrap_or_default())),
+        match u8::unpack(from) {
+            0 => Self::from_values(n_rows, n_units, States::Bits(&Vec::unpack(from))),
+            1 => Self::from_values(n_rows, n_units, States::Reals(&Vec::unpack(from))),
+            _ => {
+                let ends: Vec<usize> = Parcel::unpack(from);
+                let (units, values): (Vec<u32>, Vec<f32>) = Parcel::unpack(from);
+                let states = SparseStates { ends: &ends, units: &units, values: &values };
+                Self::from_values(n_rows, n_units, States::Sparse(states))
+            }
         }
     }
 }

@@ -72,6 +72,7 @@ impl<'a> Pairs<'a> {
             }
             States::Bits(words) => self.v_bits.extend_from_slice(words),
             States::Reals(values) => self.v_reals.extend_from_slice(values),
+            States::Sparse(_) => unreachable!("chains hold bits or means"),
         }
     }
 

@@ -95,8 +95,7 @@ fn compressed_results_are_read_and_only_figures_that_a_page_shows_are_written() 
     let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::best());
     gzip.write_all(&sandbox.bytes("r/digits.json")).unwrap();
     gzip.finish().unwrap();
-    let render =
-        ["reproduce", "--render", "results", "--page", "docs/page.md", "--figures", "docs/figures"];
+    let render = ["reproduce", "--render", "results", "--page", "docs/page.md", "--figures", "docs/figures"];
     sandbox.succeeds(&render);
     let page = String::from_utf8(sandbox.bytes("docs/page.md")).unwrap();
     assert!(page.contains("](figures/digits-one-step.svg)"), "{page}");

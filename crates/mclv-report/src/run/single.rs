@@ -260,7 +260,7 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
         let file = file.file_name().unwrap_or_default().to_string_lossy();
         let command = format!("mclv train --config {path}/{file} --output {path}-again");
         blocks.push(Block::Note(
-            "This command repeats the run bit for bit, on any machine with any number of threads:".into(),
+            "This command repeats the run bit for bit, with any number of threads:".into(),
         ));
         blocks.push(Block::Code(command));
         blocks.push(Block::Details(file.into(), vec![Block::Code(config.clone())]));

@@ -216,7 +216,7 @@ fn what_does_not_go_together_is_refused_by_name() {
         (json!({ "gradient": "pcd", "k": 4_000_000 }), ["k = 1720000000", "2^30"]),
         (json!({ "row-fraction": 1.5 }), ["row-fraction = 1.5", "up to 1"]),
         (json!({ "target-completion": 1 }), ["target-completion = 1", "between 0 and 1"]),
-        (json!({ "min-ess": -0.5 }), ["min-ess = -0.5", "between 0 and 1"]),
+        (json!({ "min-ess": -0.5 }), ["min-ess = -0.5", "from 0 to 1"]),
         (json!({ "l2": -1 }), ["l2 = -1", "0 or more"]),
         (json!({ "momentum": 1 }), ["momentum = 1", "less than 1"]),
     ] {

@@ -58,7 +58,7 @@ fn a_truncated_file_is_refused() {
         &["cut short", "announces 8 bytes", "it has 3", "get a complete copy"],
     );
     let whole = npy(&[2, 2], &[0.0, 1.0, 1.0, 0.0]);
-    refused_as_data("cut.npy", &whole[..whole.len() - 5], &["cut short", "get it again"]);
+    refused_as_data("cut.npy", &whole[..whole.len() - 5], &["cut short", "get a complete copy"]);
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     let bytes = sandbox.bytes("m.safetensors");
     let sandbox = sandbox.with_file("m.safetensors", &bytes[..bytes.len() - 1]);
@@ -265,7 +265,7 @@ fn absurd_sizes_are_refused() {
 fn a_model_of_unknown_descent_needs_data_to_be_named() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 3);
     sandbox.succeeds(&["convert", "m.safetensors", "m.npz"]);
-    sandbox.refuses(&["likelihood", "m.npz"], &["m.npz does not say what it was made from", "--data"]);
+    sandbox.refuses(&["likelihood", "m.npz"], &["m.npz does not record its data", "--data"]);
 }
 
 #[test]

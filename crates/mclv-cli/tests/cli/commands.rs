@@ -356,7 +356,8 @@ fn the_examples_in_the_help_are_right() {
         &["data", "show"],
     ] {
         let help = sandbox.succeeds(&[command, &["--help"]].concat());
-        for line in help.lines().filter_map(|line| line.strip_prefix("  mclv ")) {
+        let lines = help.lines().filter_map(|line| line.strip_prefix("  mclv "));
+        for line in lines.filter(|line| !line.starts_with(' ')) {
             // What follows two spaces is a remark. Asking for help comes last, so that nothing is
             // done.
             let args: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();

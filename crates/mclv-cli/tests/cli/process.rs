@@ -52,7 +52,7 @@ fn an_interrupt_ends_long_work_at_once_with_code_130() {
 #[cfg(not(feature = "mpi"))]
 #[test]
 fn several_processes_are_refused_if_they_could_not_work_together() {
-    let words = ["started 4 times", "built without MPI", "--features mpi"];
+    let words = ["started 4 processes", "built without MPI", "--features mpi"];
     for launcher in ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"] {
         Sandbox::new().with_variable(launcher, "4").refuses(&["data", "list"], &words);
         Sandbox::new().with_variable(launcher, "1").succeeds(&["data", "list"]);

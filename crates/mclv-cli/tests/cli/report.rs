@@ -188,7 +188,7 @@ fn figures_are_drawn_with_the_names_they_are_given() {
             assert!(bytes.starts_with(if extension == "svg" { b"<svg" } else { b"\x89PNG" }), "{file}");
         }
     }
-    sandbox.refuses(&["plot", "filters", "run", "cd", "-o", "f.svg"], &["of one run"]);
+    sandbox.refuses(&["plot", "filters", "run", "cd", "-o", "f.svg"], &["shows one run"]);
     sandbox.refuses(&["plot", "filters", "run", "-o", "f.pdf"], &["f.pdf", ".svg and .png"]);
 }
 

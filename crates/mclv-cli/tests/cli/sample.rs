@@ -219,7 +219,7 @@ fn what_cannot_be_sampled_is_refused() {
     refuses(&["--start", "narrow.npy"], &["--start", "narrow.npy has 4 columns", "64 visible units"]);
     refuses(&["--shape", "8x9"], &["--shape", "picture of 8 × 9", "expected 64, got 72"]);
     let bare = ["sample", "bare.npy"];
-    let words = ["6 visible units of bare.npy", "--shape HxW", "-o FILE.npy"];
+    let words = ["6 visible units are not known for bare.npy", "--shape HxW", "-o FILE.npy"];
     sandbox.refuses(&bare, &words);
     sandbox.refuses(&[&bare[..], &["-o", "s.png"]].concat(), &words);
 

@@ -130,11 +130,12 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         });
         let estimated =
             if exact { String::new() } else { format!(" by {}, {} steps", log_z.method, log_z.n_states) };
+        let value = log_z.with_error(log_z.value, if exact { 6 } else { 4 });
+        let equals = if value.starts_with('≈') { "" } else { "= " };
         let mut text = format!(
-            "{}, {}; log Z = {}{estimated} ({}, {})\n{}\n",
+            "{}, {}; log Z {equals}{value}{estimated} ({}, {})\n{}\n",
             first.name,
             first.preprocessing,
-            log_z.with_error(log_z.value, if exact { 6 } else { 4 }),
             log_z.guarantee,
             human_seconds(log_z.seconds),
             table(&header, &[1, 2, 3, 4, 5, 6, 7], rows)

@@ -156,7 +156,7 @@ pub fn watched(run: &RunRecord) -> Vec<(Figure, &'static str)> {
                     ("idle (small weights, almost constant)", |m| m.n_idle.map(|n| n as f64)),
                 ],
             ),
-            "Judged on 500 training rows.",
+            "Judged on at most 500 training rows.",
         ),
     ]
 }

@@ -32,7 +32,8 @@ pub enum TourVerdict {
     /// The chain does not mix: independent chains differ, or those from random states do not reach
     /// the stopping set.
     Stuck,
-    /// The chain is too slow to judge from the independent chains.
+    /// The chain is too slow to judge from the independent chains, or too few of them reached the
+    /// stopping set.
     Unclear,
 }
 
@@ -149,11 +150,14 @@ fn judge(witnesses: &Witnesses, set_probability: f64, share_of_states: f64) -> T
     let Some(mixing) = witnesses.mixing else { return TourVerdict::Unclear };
     let doubt = mixing.doubt(witnesses.n_steps);
     let visits = f64::from(witnesses.n_steps / 2) * set_probability;
-    let is_lost = visits >= MANY_VISITS && 4 * witnesses.n_reached < 3 * witnesses.n_random;
+    let few_reached = 4 * witnesses.n_reached < 3 * witnesses.n_random;
+    let is_lost = visits >= MANY_VISITS && few_reached;
     match doubt {
         Some(_) if mixing.r_hat > STUCK_R_HAT => TourVerdict::Stuck,
         _ if is_lost => TourVerdict::Stuck,
         Some(_) => TourVerdict::Unclear,
+        // The chains agree with each other, but say little about the stopping set.
+        None if few_reached => TourVerdict::Unclear,
         None if set_probability >= MEMORISED && share_of_states <= SMALL_SET => TourVerdict::Memorised,
         None => TourVerdict::Mixing,
     }
@@ -197,7 +201,7 @@ impl std::fmt::Display for Conclusion {
             ),
             TourVerdict::Unclear => write!(
                 f,
-                "unclear: {chain} is too slow to judge. {chains} have R-hat {r_hat} after {n_steps} steps (1 if \
+                "unclear: there is not enough evidence to judge {chain}. {chains} have R-hat {r_hat} after {n_steps} steps (1 if \
                  they agree), and {reached}. A mode that is seldom entered may be missing from log Ẑ, from its \
                  interval and from samples."
             ),
@@ -258,6 +262,19 @@ mod tests {
                 assert!(conclusion.own_start > 0.9 && conclusion.to_string().contains("does not mix"));
             }
         }
+    }
+
+    /// Chains that agree with each other but do not reach the stopping set say nothing about it: one
+    /// state of 2²⁴ that are all equally probable.
+    #[test]
+    fn a_set_that_chains_do_not_reach_is_not_called_mixing() {
+        let rbm = Rbm::new(6, 24, &[0.0; 144], &[0.0; 6], &[0.0; 24]).unwrap();
+        let set = StoppingSet::new(&BitRows::from_words(24, vec![5]));
+        let settings = TourSettings { n_tours: 20, max_steps: Some(20_000), seed: 1, ..Default::default() };
+        let tours = TourEngine::new(&rbm, &set).unwrap().run(&settings, &Silent).unwrap();
+        let conclusion = Conclusion::new(&rbm, &set, &tours, None, 1).unwrap();
+        assert_eq!(conclusion.witnesses.n_reached, 0);
+        assert_eq!(conclusion.verdict, TourVerdict::Unclear, "{conclusion}");
     }
 
     /// Two states of 64 hold nearly all probability, and the chain moves between them.

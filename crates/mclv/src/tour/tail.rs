@@ -71,7 +71,7 @@ impl Tours {
 
     /// Fits a geometric tail to the longest tours: `√n_tours` of them, but at least 20. A tour that
     /// was cut counts as longer than the steps it made. Returns `None` if fewer than 10 of them
-    /// ended.
+    /// ended, or if all of them ended in the first step beyond the others: that tells no rate.
     pub fn tail_fit(&self) -> Option<TailFit> {
         let mut lengths: Vec<u32> = self.as_slice().iter().map(|t| t.length).collect();
         lengths.sort_unstable_by(|a, b| b.cmp(a));
@@ -82,7 +82,7 @@ impl Tours {
         let n_chances: f64 = above().map(|t| f64::from(t.length - threshold)).sum();
         let n_ends = above().filter(|t| t.is_complete()).count() as f64;
         let hazard = n_ends / n_chances;
-        (n_ends >= 10.0).then(|| TailFit {
+        (n_ends >= 10.0 && hazard < 1.0).then(|| TailFit {
             threshold,
             n_tours: above().count() as u64,
             rate: 1.0 - hazard,

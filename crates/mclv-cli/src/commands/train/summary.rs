@@ -53,7 +53,10 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
         lines.push(("weights", format!("{}: likelihoods are weighted means", path.display())));
     }
     lines.push(("run", folder.display().to_string()));
-    lines.push(("next", format!("mclv likelihood {}", RunFolder::new(folder).model().display())));
+    let files = RunFolder::new(folder);
+    let is_earlier = metrics.best.as_ref().is_some_and(|best| best.epoch != metrics.epoch);
+    let model = if is_earlier { files.best_model() } else { files.model() };
+    lines.push(("next", format!("mclv likelihood {}", model.display())));
     text.push_str(&facts(&lines));
     text
 }

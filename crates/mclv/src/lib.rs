@@ -43,3 +43,8 @@ pub fn kernels() -> &'static str {
 #[cfg(doctest)]
 #[doc = include_str!("../../../README.md")]
 struct ProjectReadme;
+
+/// The estimator on the page of the Rust library is a test, too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/reference/rust.md")]
+struct RustPage;

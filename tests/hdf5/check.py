@@ -48,7 +48,7 @@ with h5py.File(folder / "back.hdf5") as file:
     assert params["weight_matrix"].dtype == np.float32 and np.array_equal(params["weight_matrix"], w / 2)
     assert np.array_equal(params["vbias"], b / 2) and np.array_equal(params["hbias"], a / 2)
 
-assert "no update 5; there are [3, 4, 20]" in refused("convert", "rbms.h5", "x.npz", "--update", 5)
+assert "no update 5; its updates are [3, 4, 20]" in refused("convert", "rbms.h5", "x.npz", "--update", 5)
 assert "(n_visible, n_hidden) expected" in refused("convert", "rbms.h5", "x.npz", "--update", 4)
 assert "already exists" in refused("convert", "m.npz", "back.hdf5")
 (folder / "text.h5").write_text("no HDF5")

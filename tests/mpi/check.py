@@ -24,7 +24,7 @@ TIMES = {"seconds", "core_seconds", "begun", "time"}
 
 
 def command(ranks, *args):
-    """The command line for so many ranks; 0: without mpirun."""
+    """The command line for this number of ranks; without mpirun if it is 0."""
     return [*(["mpirun", "-n", str(ranks)] if ranks else []), PROGRAM, *map(str, args), "--threads", "1"]
 
 

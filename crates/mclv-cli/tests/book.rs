@@ -1,7 +1,7 @@
 //! Keep the book (README.md and `docs/`) true: links resolve, every page is in the index, prose is
 //! wrapped, and the commands of the *Learn* pages print what the pages say.
 //!
-//! `MCLV_UPDATE_DOCS=1 cargo test -p mclv-cli --test book` writes the outputs of commands anew.
+//! `MCLV_UPDATE_DOCS=1 cargo test -p mclv-cli --test book` updates the outputs of commands.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -12,7 +12,7 @@ use mclv::{ModelFile, Rbm, Result, human_seconds};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Says stop after so many reports; remembers warnings and evaluations.
+/// A listener that stops the run after a given number of reports, and keeps warnings and evaluations.
 #[derive(Default)]
 struct Script {
     stop_after: u64,

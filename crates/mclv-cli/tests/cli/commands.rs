@@ -90,7 +90,7 @@ fn data_in_files_can_be_used() {
     sandbox.succeeds(&[&["init"][..], &args, &["--n-hidden", "2"]].concat());
     let model = sandbox.json(&["inspect", "model.safetensors"]);
     assert_eq!(model["provenance"]["data"]["preprocessing"], "threshold=0.5");
-    // What was said of the data is remembered.
+    // The model file records the data, so later commands need no --data.
     let json = sandbox.json(&["likelihood", "model.safetensors", "--split", "all"]);
     assert_eq!(json["likelihoods"][0]["n_rows"], 4);
     std::fs::rename(sandbox.path("t.csv"), sandbox.path("moved.csv")).unwrap();

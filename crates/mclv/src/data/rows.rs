@@ -60,7 +60,7 @@ pub enum Rows {
     Bits(BitRows),
     /// Values in [0, 1].
     Reals(RealRows),
-    /// Values in [0, 1], most of which are 0. They are expanded a block at a time. Results are
+    /// Values in [0, 1], most of which are 0. Kernels read the lists. Results are
     /// those of `Reals`, bit for bit.
     Sparse(SparseRows),
 }

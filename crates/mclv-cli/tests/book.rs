@@ -162,19 +162,15 @@ fn prose_is_wrapped() {
 /// An output in which durations and the widths of columns do not matter.
 fn normal(text: &str) -> String {
     const UNITS: [&str; 5] = ["s", "ms", "µs", "min", "h"];
-    let is_time = |a: &str, b: &str| {
-        let number = a.trim_start_matches(['(', '~']);
-        number.parse::<f64>().is_ok() && UNITS.contains(&b.trim_end_matches([')', ',', ';', '.']))
-    };
+    let is_number = |word: &str| word.trim_start_matches(['(', '~']).parse::<f64>().is_ok();
+    let is_unit = |word: &str| UNITS.contains(&word.trim_end_matches([')', ',', ';', '.']));
     let line = |line: &str| {
-        let words: Vec<String> = line
-            .split_whitespace()
-            .map(|w| if w.starts_with("──") { "─".into() } else { w.into() })
-            .collect();
-        let mut out: Vec<String> = Vec::new();
-        for (k, word) in words.iter().enumerate() {
-            let is_next = words.get(k + 1).is_some_and(|next| is_time(word, next));
-            out.push(if is_next { "TIME".into() } else { word.clone() });
+        let mut out: Vec<&str> = Vec::new();
+        for word in line.split_whitespace() {
+            match out.last_mut() {
+                Some(number) if is_number(number) && is_unit(word) => *number = "TIME",
+                _ => out.push(if word.starts_with("──") { "─" } else { word }),
+            }
         }
         out.join(" ")
     };
@@ -239,6 +235,8 @@ fn run_page(name: &str) {
 fn durations_and_widths_do_not_matter_but_results_do() {
     assert_eq!(normal("time   2.04 s\n────"), normal("time 10.1 s\n──────────"));
     assert_eq!(normal("(exact, 0.12 s)"), normal("(exact, 3 s)"));
+    assert_eq!(normal("83,135 0.10 s"), normal("83,135 62.3 ms"));
+    assert_ne!(normal("83,135 0.10 s"), normal("83,136 0.10 s"));
     assert_ne!(normal("log Z 75.74"), normal("log Z 75.75"));
 }
 

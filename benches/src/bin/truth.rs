@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let method: Option<Method> = if method == "best" { None } else { Some(method.parse()?) };
         let mut kinds: Vec<(&str, usize, usize, usize)> = Vec::new();
         let mut easy = (0, 0);
-        for case in cases.iter().filter(|case| case.kind.contains(only)) {
+        for case in cases.iter().filter(|case| format!("{}, {}", case.kind, case.name).contains(only)) {
             let begun = Instant::now();
             let estimates: Vec<LogZ> = (0..n_seeds).map(|seed| estimate(case, method, seed)).collect();
             let given: Vec<(f64, f64)> = estimates.iter().filter_map(|z| z.interval).collect();

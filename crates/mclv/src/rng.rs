@@ -57,6 +57,8 @@ pub enum Purpose {
     Scout = 22,
     /// The second base model of annealed importance sampling.
     SecondBase = 23,
+    /// Chains of a ladder of temperatures above a second base model.
+    SecondLadder = 24,
     /// Pilot chains whose states make a stopping set.
     PilotStates = 30,
     /// Independent draws from an enumerated model.

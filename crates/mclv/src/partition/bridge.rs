@@ -89,13 +89,17 @@ const STEPS_PER_ROUND: usize = 64;
 /// small or too large. The error bar comes from differences between independent ladders, so it
 /// includes the autocorrelation of chains. Half of the ladders begin at the base model. The other
 /// half begins where scouts, chains from other starts, have ended. The estimate has an interval
-/// (Student's t over ladders) only if ladders agree (R-hat ≤ 1.05), neighbours swap (≥ 10 %), and
-/// the estimate is not below the sum over all states that scouts have visited. No method can
-/// exclude a mode that no chain has visited.
+/// (Student's t over ladders) only if all of these conditions hold:
+///
+/// - Ladders agree (R-hat ≤ 1.05) and neighbours swap (≥ 10 %).
+/// - Ladders from a second base model agree with the estimate within four standard errors.
+/// - The estimate is not below the sum over all states that scouts have visited.
+///
+/// No method can exclude a mode that no chain has visited.
 ///
 /// # Cost
 /// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps, and 16 bytes of memory for
-/// each recorded step.
+/// each recorded step. If the ladders are sound, half as many ladders climb from a second base model.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{BarSettings, bar}, progress::Silent};
@@ -112,59 +116,134 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
     let begun = Instant::now();
     check_size("n-ladders", settings.n_ladders)?;
     check_size("n-steps", settings.n_steps)?;
-    let base = settings.base_bias.clone().unwrap_or_else(|| spread_out_base(rbm));
-    let path = Path::new(rbm, Some(&base))?;
-    let pilot = Pilot::run(&path, PILOT_BETAS, settings.seed, progress)?;
-    let n_betas = settings.n_betas.unwrap_or(((pilot.length() / DISTANCE).ceil() as usize).max(2));
-    check_size("n-betas", n_betas)?;
-    let betas = pilot.ladder(n_betas);
-    let scouts = Scouts::send(rbm, Some(&base), N_SCOUTS, settings.seed, Errand::Find, progress)?;
-    let ladders = run_ladders(&path, &betas, Some(&scouts.visible), settings, progress)?;
-    let (log_ratio, std_err) = combine(&ladders, n_betas);
+    let spread_out = spread_out_base(rbm);
+    let (base, second) = match &settings.base_bias {
+        Some(base) => (base, spread_out),
+        None => (&spread_out, vec![0.0; rbm.n_visible()]),
+    };
+    let scouts = Scouts::send(rbm, Some(base), N_SCOUTS, settings.seed, Errand::Find, progress)?;
+    let climb = Climb::new(rbm, base, &scouts, settings, Purpose::Ladder, progress)?;
+    let notes = climb.notes();
+    let half = student(settings.n_ladders - 1) * climb.std_err;
+    let mut log_z = LogZ {
+        value: climb.log_z,
+        std_err: Some(climb.std_err),
+        interval: climb.is_sound().then_some((climb.log_z - half, climb.log_z + half)),
+        notes,
+        guarantee: Guarantee::None,
+        method: Method::Bar,
+        n_states: climb.n_states(settings) + scouts.n_steps as f64,
+        seconds: 0.0,
+    };
+    if log_z.interval.is_some() {
+        let n_ladders = settings.n_ladders.div_ceil(2).max(MIN_LADDERS);
+        let settings = BarSettings { n_ladders, ..settings.clone() };
+        let second = Climb::new(rbm, &second, &scouts, &settings, Purpose::SecondLadder, progress)?;
+        log_z.n_states += second.n_states(&settings);
+        confirm(&mut log_z, &second);
+    }
+    log_z.compare_with_known(TourEngine::new(rbm, &scouts.visited)?.log_z_s());
+    log_z.seconds = begun.elapsed().as_secs_f64();
+    Ok(Bar { log_z, betas: climb.betas, swap_rates: climb.swap_rates })
+}
 
-    let swap_rates: Vec<f64> = (0..n_betas)
-        .map(|k| {
+/// Removes the interval, and perhaps the error bar, if ladders from a second base model do not
+/// confirm the estimate.
+fn confirm(log_z: &mut LogZ, second: &Climb) {
+    /// Both error bars come from few ladders, so estimates are compared by four standard errors: by
+    /// chance one pair in 200 does not agree (Student's t with 7 and 4 degrees of freedom).
+    const APART: f64 = 4.0;
+    let difference = log_z.value - second.log_z;
+    let error = log_z.std_err.unwrap_or(f64::INFINITY).hypot(second.std_err);
+    let rounding = 1e-6 * log_z.value.abs().max(1.0);
+    if !second.is_sound() {
+        log_z.interval = None;
+        log_z.notes.push(Note::SecondLaddersUnsound);
+    } else if difference.abs() > APART * error + rounding {
+        (log_z.std_err, log_z.interval) = (None, None);
+        log_z.notes.push(Note::BasesDisagree { difference });
+    }
+}
+
+/// The ladders from one base model, and the estimate that they give.
+struct Climb {
+    betas: Vec<f64>,
+    /// The share of accepted swaps between each temperature and the next.
+    swap_rates: Vec<f64>,
+    n_ladders: usize,
+    /// The largest R-hat over temperatures and the temperature it belongs to; no R-hat if there are
+    /// too few steps.
+    r_hat: Option<f64>,
+    r_hat_beta: f64,
+    log_z: f64,
+    std_err: f64,
+}
+
+impl Climb {
+    fn new(
+        rbm: &Rbm,
+        base: &[f32],
+        scouts: &Scouts,
+        settings: &BarSettings,
+        purpose: Purpose,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let path = Path::new(rbm, Some(base))?;
+        let pilot = Pilot::run(&path, PILOT_BETAS, settings.seed, progress)?;
+        let n_betas = settings.n_betas.unwrap_or(((pilot.length() / DISTANCE).ceil() as usize).max(2));
+        check_size("n-betas", n_betas)?;
+        let betas = pilot.ladder(n_betas);
+        let ladders = run_ladders(&path, &betas, Some(&scouts.visible), settings, purpose, progress)?;
+        let (log_ratio, std_err) = combine(&ladders, n_betas);
+        let swap_rate = |k: usize| {
             let (accepted, tried) = ladders.iter().fold((0, 0), |(accepted, tried), ladder| {
                 (accepted + ladder.swaps[k].0, tried + ladder.swaps[k].1)
             });
             f64::from(accepted) / f64::from(tried.max(1))
+        };
+        let (hottest, r_hat) = worst_r_hat(&ladders, n_betas);
+        Ok(Self {
+            swap_rates: (0..n_betas).map(swap_rate).collect(),
+            n_ladders: ladders.len(),
+            r_hat,
+            r_hat_beta: betas[hottest],
+            betas,
+            log_z: path.log_z_base() + log_ratio,
+            std_err,
         })
-        .collect();
-    let (slowest, rate) = least(&swap_rates);
-    let mut notes = vec![Note::SwapRate { rate, n_temperatures: n_betas + 1 }, Note::LaddersOnly];
-    let swaps_are_rare = rate < LOW_SWAP_RATE;
-    if swaps_are_rare {
-        notes.push(Note::RareSwaps { beta: betas[slowest] });
     }
-    let (hottest, r_hat) = worst_r_hat(&ladders, n_betas);
-    let ladders_disagree = r_hat.is_none_or(|r_hat| r_hat > HIGH_R_HAT);
-    match r_hat {
-        Some(r_hat) if ladders_disagree => {
-            notes.push(Note::LaddersDisagree { r_hat, beta: betas[hottest] });
+
+    fn ladders_agree(&self) -> bool {
+        self.r_hat.is_some_and(|r_hat| r_hat <= HIGH_R_HAT)
+    }
+
+    fn is_sound(&self) -> bool {
+        self.ladders_agree() && self.n_ladders >= MIN_LADDERS && least(&self.swap_rates).1 >= LOW_SWAP_RATE
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let (slowest, rate) = least(&self.swap_rates);
+        let mut notes = vec![Note::SwapRate { rate, n_temperatures: self.betas.len() }, Note::LaddersOnly];
+        if rate < LOW_SWAP_RATE {
+            notes.push(Note::RareSwaps { beta: self.betas[slowest] });
         }
-        None => notes.push(Note::FewLadderSteps),
-        Some(_) => {}
+        match self.r_hat {
+            Some(r_hat) if !self.ladders_agree() => {
+                notes.push(Note::LaddersDisagree { r_hat, beta: self.r_hat_beta });
+            }
+            None => notes.push(Note::FewLadderSteps),
+            Some(_) => {}
+        }
+        if self.n_ladders < MIN_LADDERS {
+            notes.push(Note::FewLadders { n_ladders: self.n_ladders, enough: MIN_LADDERS });
+        }
+        notes
     }
-    if settings.n_ladders < MIN_LADDERS {
-        notes.push(Note::FewLadders { n_ladders: settings.n_ladders, enough: MIN_LADDERS });
+
+    /// The number of block-Gibbs steps.
+    fn n_states(&self, settings: &BarSettings) -> f64 {
+        (self.n_ladders * self.betas.len()) as f64 * (settings.burn_in + settings.n_steps) as f64
     }
-    let value = path.log_z_base() + log_ratio;
-    let is_sound = !swaps_are_rare && !ladders_disagree && settings.n_ladders >= MIN_LADDERS;
-    let half = student(settings.n_ladders - 1) * std_err;
-    let steps = settings.burn_in + settings.n_steps;
-    let mut log_z = LogZ {
-        value,
-        std_err: Some(std_err),
-        interval: is_sound.then_some((value - half, value + half)),
-        notes,
-        guarantee: Guarantee::None,
-        method: Method::Bar,
-        n_states: (settings.n_ladders * (n_betas + 1)) as f64 * steps as f64 + scouts.n_steps as f64,
-        seconds: 0.0,
-    };
-    log_z.compare_with_known(TourEngine::new(rbm, &scouts.visited)?.log_z_s());
-    log_z.seconds = begun.elapsed().as_secs_f64();
-    Ok(Bar { log_z, betas, swap_rates })
 }
 
 fn least(values: &[f64]) -> (usize, f64) {
@@ -190,6 +269,7 @@ fn run_ladders(
     betas: &[f64],
     scouts: Option<&BitRows>,
     settings: &BarSettings,
+    purpose: Purpose,
     progress: &dyn Progress,
 ) -> Result<Vec<Ladder>> {
     let n_pairs = betas.len() - 1;
@@ -207,8 +287,8 @@ fn run_ladders(
     let total = (settings.n_ladders * n_steps / team::size()) as u64;
     let of_ladder = |ladder: usize| {
         let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
-        let streams = (0..=n_pairs).map(|k| stream(settings.seed, Purpose::Ladder, index(k))).collect();
-        let swaps = stream(settings.seed, Purpose::Ladder, index(n_pairs + 1));
+        let streams = (0..=n_pairs).map(|k| stream(settings.seed, purpose, index(k))).collect();
+        let swaps = stream(settings.seed, purpose, index(n_pairs + 1));
         // Every second ladder begins where scouts have ended, so that ladders that agree have come
         // from different starts.
         let mut replicas = match scouts.filter(|_| ladder % 2 == 1) {
@@ -385,7 +465,7 @@ mod tests {
         let path = Path::new(&rbm, None).unwrap();
         let betas = [0.0, 0.25, 0.5, 0.75, 1.0];
         let settings = BarSettings { n_steps: 500, ..Default::default() };
-        let mut ladders = run_ladders(&path, &betas, None, &settings, &Silent).unwrap();
+        let mut ladders = run_ladders(&path, &betas, None, &settings, Purpose::Ladder, &Silent).unwrap();
         let t = |ladders: &[Ladder]| {
             let (log_ratio, std_err) = combine(ladders, 4);
             (path.log_z_base() + log_ratio - exact(&rbm)) / std_err

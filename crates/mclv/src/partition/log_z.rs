@@ -185,6 +185,7 @@ mod tests {
             Note::FewLongTours,
             Note::SetNotReached { n_out: 3, n_scouts: 128, allowed: 1000 },
             Note::SecondBaseUnsound,
+            Note::SecondLaddersUnsound,
             Note::BasesDisagree { difference: -0.5 },
             Note::BelowKnownStates { log_sum: 2.5 },
             Note::StepBudget { max_steps: 1 << 40 },

@@ -128,6 +128,8 @@ pub enum Note {
     },
     /// The weights of chains from a second base model vary too much to confirm the estimate.
     SecondBaseUnsound,
+    /// Ladders above a second base model disagree or hardly swap, so they confirm nothing.
+    SecondLaddersUnsound,
     /// Two base models lead to different values: modes are missing from one of them or from both.
     BasesDisagree {
         /// The estimate minus that of the second base model.
@@ -254,6 +256,10 @@ impl fmt::Display for Note {
             Self::SecondBaseUnsound => f.write_str(
                 "no interval: modes may be missing; a second base model could not confirm the estimate, \
                  because its weights vary too much; take more temperatures (`n-betas`)",
+            ),
+            Self::SecondLaddersUnsound => f.write_str(
+                "no interval: modes may be missing; ladders from a second base model could not confirm the \
+                 estimate, because they disagree with each other; take more steps (`ladder-steps`)",
             ),
             Self::BasesDisagree { difference } => write!(
                 f,

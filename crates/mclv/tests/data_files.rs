@@ -191,6 +191,9 @@ fn words_in_a_csv_are_named_by_line_and_column() {
         ("a,b\n0,1\n0,oops\n", "(line 3, column 2)"),
         ("0,1\n\n\nx,1\n", "(line 4, column 1)"),
         ("0,1\n,1\n", "a cell is empty"),
+        ("a,b\n0,1\n0,NA\n", "stands for a missing value"),
+        ("a,b\n0,1\n0,Yes\n", "write 1 for yes"),
+        ("a;b\n0;1\n0;1\n", "by commas"),
         // A word among values is no header.
         ("0,1,oops\n0,1,1\n", "(line 1, column 3)"),
     ] {

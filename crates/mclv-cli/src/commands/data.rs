@@ -108,7 +108,7 @@ fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Out
             ("rows", format!("{} ({})", set.n_rows(), set.provenance.split)),
             ("columns", format!("{}{}", set.n_columns(), shape(&set))),
             ("values", format!("{values}, mean {mean:.4}, {n_constant} constant columns")),
-            ("preparation", set.provenance.preprocessing.clone()),
+            ("preparation", set.provenance.preparation().to_owned()),
             ("SHA-256", set.provenance.sha256.clone()),
         ];
         if let Some(labels) = &set.labels {

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &InspectArgs, out: &Output) -> anyhow::Result<()> {
             (None, None) => unknown(),
         };
         let data = provenance.data.as_ref().map_or_else(unknown, |d| {
-            format!("{} ({}, {} rows, {}), SHA-256 {}", d.name, d.split, d.n_rows, d.preprocessing, d.sha256)
+            format!("{} ({}, {} rows, {}), SHA-256 {}", d.name, d.split, d.n_rows, d.preparation(), d.sha256)
         });
         let mut text = facts(&[
             ("model", args.model.display().to_string()),

@@ -135,7 +135,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         let mut text = format!(
             "{}, {}; log Z {equals}{value}{estimated} ({}, {})\n{}\n",
             first.name,
-            first.preprocessing,
+            first.preparation(),
             log_z.guarantee,
             human_seconds(log_z.seconds),
             table(&header, &[1, 2, 3, 4, 5, 6, 7], rows)

@@ -60,7 +60,7 @@ pub(crate) fn run(args: &TransformArgs, global: &Global, out: &Output) -> anyhow
         let mut lines = vec![
             ("wrote", args.output.display().to_string()),
             ("features", format!("{n_rows} rows × {n_hidden} hidden units")),
-            ("data", format!("{} ({}), {}", set.name, set.provenance.split, set.provenance.preprocessing)),
+            ("data", format!("{} ({}), {}", set.name, set.provenance.split, set.provenance.preparation())),
         ];
         if let Some(classes) = classes {
             lines.push((

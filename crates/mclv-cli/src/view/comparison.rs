@@ -93,7 +93,7 @@ impl Data {
 
     fn name(&self) -> String {
         let data = match (&self.recorded, &self.wanted) {
-            (Some(d), _) => format!("{}, {}", d.name, d.preprocessing),
+            (Some(d), _) => format!("{}, {}", d.name, d.preparation()),
             (None, Some(wanted)) => format!("{}, {}", wanted.source, wanted.binarize),
             (None, None) => "unknown data".into(),
         };

@@ -67,7 +67,7 @@ fn a_truncated_file_is_refused() {
 
 #[test]
 fn a_word_among_numbers_is_refused_with_its_place() {
-    refused_as_data("t.csv", "0,1\n0,setosa\n", &["\"setosa\"", "line 2, column 2", "label column"]);
+    refused_as_data("t.csv", "0,1\n0,setosa\n", &["\"setosa\"", "line 2, column 2", "label-column"]);
 }
 
 #[test]

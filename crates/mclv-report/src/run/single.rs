@@ -132,7 +132,7 @@ fn summary(run: &RunRecord) -> Vec<(String, String)> {
     let recorded = run.model.as_ref().and_then(|m| m.provenance.data.as_ref());
     match (recorded, &run.input) {
         (Some(d), _) => {
-            add("data", format!("{}: {} rows of {} ({})", d.name, d.n_rows, d.n_columns, d.preprocessing))
+            add("data", format!("{}: {} rows of {} ({})", d.name, d.n_rows, d.n_columns, d.preparation()))
         }
         (None, Some(input)) => add("data", input.data.source.clone()),
         (None, None) => {}
@@ -250,7 +250,7 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
         if let Some(d) = &p.data {
             add("data file", d.source.clone());
             add("SHA-256 of the data", d.sha256.clone());
-            add("preparation", d.preprocessing.clone());
+            add("preparation", d.preparation().to_owned());
         }
     }
     add("kernels of this report", mclv::kernels().into());

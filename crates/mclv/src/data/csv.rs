@@ -76,12 +76,19 @@ fn number(cell: &[u8]) -> Option<f32> {
 
 fn bad_cell(path: &Path, record: &ByteRecord, column: usize) -> Error {
     let place = format!("line {}, column {}", line_of(path, record), column + 1);
-    let problem = match &record[column] {
-        [] => "a cell is empty; fill in a number".into(),
-        word => format!(
-            "{:?} is not a number; if the column holds labels, name it as the label column",
-            String::from_utf8_lossy(word)
-        ),
+    let word = String::from_utf8_lossy(&record[column]);
+    let problem = match word.to_lowercase().as_str() {
+        "" => "a cell is empty; fill in a number, or remove the row".into(),
+        "na" | "n/a" | "null" | "none" | "?" | "-" => {
+            format!("{word:?} stands for a missing value; fill in a number, or remove the row")
+        }
+        "yes" | "no" | "true" | "false" | "y" | "n" | "t" | "f" => {
+            format!("{word:?} is not a number; write 1 for yes and 0 for no")
+        }
+        _ if record.len() == 1 && word.contains([';', '\t', ' ', '|']) => {
+            format!("{word:?} is not a number; separate the cells of a line by commas")
+        }
+        _ => format!("{word:?} is not a number; if the column holds labels, set `label-column` to its name"),
     };
     Error::malformed_at(path, place, problem)
 }

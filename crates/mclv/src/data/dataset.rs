@@ -96,6 +96,13 @@ pub struct DataProvenance {
     pub image_shape: Option<(usize, usize)>,
 }
 
+impl DataProvenance {
+    /// The preprocessing in words for people.
+    pub fn preparation(&self) -> &str {
+        if self.preprocessing == "none" { "values unchanged" } else { &self.preprocessing }
+    }
+}
+
 /// A data set: rows with their labels, their shape and their provenance.
 ///
 /// ```

@@ -301,6 +301,9 @@ fn out_of_range(source_name: &str, row: usize, column: usize, value: f32) -> Err
         value: value.to_string().parse().unwrap_or(f64::NAN),
         cure: match value {
             v if v.is_nan() => "remove the row or fill in the missing value",
+            v if v > 1.0 && v <= 20.0 && v.fract() == 0.0 => {
+                "divide by the largest possible value first, or write each category as a column of 0 and 1"
+            }
             v if v > 1.0 && v <= 255.0 && v.fract() == 0.0 => "divide by 255 first",
             _ => "scale the values first",
         },
@@ -321,6 +324,7 @@ mod tests {
         for (value, cure) in [
             (f32::NAN, "missing value"),
             (255.0, "divide by 255 first"),
+            (2.0, "each category as a column"),
             (-0.5, "scale"),
             (1.2, "is 1.2; "),
             (f32::INFINITY, "is inf; "),

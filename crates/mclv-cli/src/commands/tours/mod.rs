@@ -352,7 +352,7 @@ fn page(
         Block::pictures(grid, "Above: starts of tours. Below: the visible layer after the first step.")
     });
     let log_z = mclv_report::log_z::blocks(&estimates, view::agreement(&estimates).as_ref());
-    Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preprocessing))
+    Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preparation()))
         .with(Section::new("Tours", blocks))
         .with(Section::new("Pictures", pictures))
         .with(Section::new("log Z", log_z))
@@ -376,7 +376,7 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
         ToursFrom::Rows => "tours from rows (they do not estimate Z)",
     };
     let mut text =
-        format!("{} ({}), {}; {starts}\n", data.name, data.provenance.split, data.provenance.preprocessing);
+        format!("{} ({}), {}; {starts}\n", data.name, data.provenance.split, data.provenance.preparation());
     let columns: Vec<Vec<(&str, String)>> = reports.iter().map(Report::lines).collect();
     let header: Vec<&str> =
         std::iter::once("samples per row").chain(tails.iter().map(|(name, _)| name.as_str())).collect();

@@ -1,8 +1,8 @@
 //! Test whether intervals of `log Z` hold on models that mislead: coverage, share declined, labels.
 //!
-//! `cargo run --release -p mclv-benches --bin truth -- [METHODS] [SEEDS] [fresh] [KIND]`, for
-//! example `mclv,ais,bar 20`. `best` is the plan without a method of the user's choice, without
-//! enumeration.
+//! `cargo run --release -p mclv-benches --bin truth -- [METHODS] [SEEDS] [held|fresh] [WORD]`, for
+//! example `mclv,ais,bar 20`. With a word, only models with that word in their kind or name run.
+//! `best` is the plan without a method of the user's choice, without enumeration.
 
 #[path = "../../../crates/mclv/tests/hard_models/mod.rs"]
 mod hard_models;
@@ -23,12 +23,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let method: Option<Method> = if method == "best" { None } else { Some(method.parse()?) };
         let mut kinds: Vec<(&str, usize, usize, usize)> = Vec::new();
         let mut easy = (0, 0);
+        let mut labels: Vec<(&str, f64)> = Vec::new();
         for case in cases.iter().filter(|case| format!("{}, {}", case.kind, case.name).contains(only)) {
             let begun = Instant::now();
             let estimates: Vec<LogZ> = (0..n_seeds).map(|seed| estimate(case, method, seed)).collect();
             let given: Vec<(f64, f64)> = estimates.iter().filter_map(|z| z.interval).collect();
             let covered = given.iter().filter(|(low, high)| (*low..=*high).contains(&case.log_z)).count();
-            let mean_z = estimates.iter().map(|z| (z.value - case.log_z).exp()).sum::<f64>() / n_seeds as f64;
+            let ratios: Vec<f64> = estimates.iter().map(|z| (z.value - case.log_z).exp()).collect();
+            let mean_z = ratios.iter().sum::<f64>() / n_seeds as f64;
+            let squares: f64 = ratios.iter().map(|ratio| (ratio - mean_z).powi(2)).sum();
+            let error = (squares / (n_seeds as f64 - 1.0) / n_seeds as f64).sqrt();
+            labels.push((estimates[0].guarantee.of_z(), (mean_z - 1.0) / error.max(1e-9)));
             let errors: Vec<f64> = estimates.iter().map(|z| z.value - case.log_z).collect();
             let worst = errors.iter().copied().fold(0.0, |w: f64, e| if e.abs() > w.abs() { e } else { w });
             println!(
@@ -55,6 +60,16 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         }
         if easy.1 > 0 {
             println!("## declined on easy models: {} of {} (at most 5 % are expected)", easy.0, easy.1);
+        }
+        // A label holds on average: no mean of Ẑ/Z far above 1, and for unbiased ones none far below.
+        for label in ["unbiased", "lower bound"] {
+            let of_label: Vec<f64> =
+                labels.iter().filter(|(l, _)| l.contains(label)).map(|(_, z)| *z).collect();
+            let (high, low) = of_label.iter().fold((f64::NAN, f64::NAN), |(h, l), &z| (z.max(h), z.min(l)));
+            println!(
+                "## label {label}: {} models, mean of Ẑ/Z from {low:.1} to {high:.1} standard errors above 1",
+                of_label.len()
+            );
         }
         for (kind, covered, given, all) in kinds {
             println!(

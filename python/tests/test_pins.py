@@ -28,7 +28,7 @@ def pinned(value):
     if dataclasses.is_dataclass(value):
         value = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     if isinstance(value, dict):
-        return {name: pinned(part) for name, part in value.items() if name != "seconds"}
+        return {name: pinned(part) for name, part in value.items() if not name.endswith("seconds")}
     if isinstance(value, (list, tuple)):
         return [pinned(part) for part in value]
     return digest(value) if isinstance(value, np.ndarray) else value

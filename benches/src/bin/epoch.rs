@@ -3,8 +3,9 @@
 //!
 //! Run on a quiet machine, with MNIST in `MCLV_DATA_DIR`:
 //! `cargo run --release -p mclv-benches --bin epoch -- 32 500`. Add `lvs` to measure the tours of
-//! the paper's protocol too (minutes). For scikit-learn in the same run:
-//! `benches/sklearn_epoch.sh`.
+//! the paper's protocol too (minutes). Names of methods and kinds of rows restrict the run:
+//! `-- 32 PCD-1 grey`. For scikit-learn or PyTorch in the same run: `benches/sklearn_epoch.sh`,
+//! `benches/torch_epoch.sh`.
 
 use mclv::data::{self, Binarize, DataSpec, Rows, Split};
 use mclv::progress::Silent;
@@ -30,10 +31,17 @@ fn main() {
         epochs: Some(100.into()),
         ..Settings::default()
     };
+    let wanted = |name: &str, all: [&str; 4]| {
+        let named: Vec<&String> = args.iter().filter(|arg| all.contains(&arg.as_str())).collect();
+        named.is_empty() || named.iter().any(|arg| *arg == name)
+    };
     let (cd, pcd) = (|k| with(EstimatorName::Cd, k), |k| with(EstimatorName::Pcd, k));
     // All rows give states to the stopping set.
     let carry = Settings { row_fraction: Some(1.0.into()), ..with(EstimatorName::Lvs, 1) };
     for (how, binarize) in [("bits", Binarize::Threshold(0.5)), ("grey", Binarize::Grey)] {
+        if !wanted(how, ["bits", "grey", "", ""]) {
+            continue;
+        }
         let spec = DataSpec { source: "mnist".into(), split: Split::Train, binarize, ..DataSpec::default() };
         let rows = data::load(&spec, &Silent).expect("MNIST").rows;
         for &n_hidden in &sizes {
@@ -41,6 +49,7 @@ fn main() {
             if n_hidden <= 64 {
                 cases.push(("LVS carry", carry.clone()));
             }
+            cases.retain(|(name, _)| wanted(name, ["CD-1", "PCD-1", "CD-10", "LVS carry"]));
             for (name, settings) in cases {
                 // The first epoch warms up; the best of the next counts.
                 let settings = Settings { n_hidden: Some(n_hidden), learning_rate: Some(0.05), ..settings };

@@ -59,6 +59,11 @@ impl Watch {
         self.bar.set_message(text);
     }
 
+    /// Removes the bar from the screen.
+    pub(crate) fn hide(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// Prints a line above the bar, to standard error.
     pub(crate) fn above(&self, text: &str) {
         if self.speaks {

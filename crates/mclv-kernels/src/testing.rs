@@ -88,15 +88,19 @@ impl Case {
         if !real {
             return vec![Held::Bits(self.packed())];
         }
-        let (mut ends, mut units, mut values) = (Vec::new(), Vec::new(), Vec::new());
+        // Lists need not touch each other: an entry that belongs to none stands before each.
+        let (mut spans, mut units, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for row in self.x.chunks(self.n_in) {
+            units.push(0);
+            values.push(f32::NAN);
+            let first = values.len();
             for (i, &x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
                 units.push(i as u32);
                 values.push(x);
             }
-            ends.push(values.len());
+            spans.push([first, values.len()]);
         }
-        vec![Held::Reals(self.x.clone()), Held::Sparse { ends, units, values }]
+        vec![Held::Reals(self.x.clone()), Held::Sparse { spans, units, values }]
     }
 
     /// `b_j + Σ_i w_ij x_i`, units in order, single precision: the sum that the kernels promise.
@@ -117,7 +121,7 @@ impl Case {
 pub(crate) enum Held {
     Bits(BitRows),
     Reals(Vec<f32>),
-    Sparse { ends: Vec<usize>, units: Vec<u32>, values: Vec<f32> },
+    Sparse { spans: Vec<[usize; 2]>, units: Vec<u32>, values: Vec<f32> },
 }
 
 impl Held {
@@ -125,7 +129,7 @@ impl Held {
         match self {
             Self::Bits(rows) => States::Bits(rows.words()),
             Self::Reals(values) => States::Reals(values),
-            Self::Sparse { ends, units, values } => States::Sparse(SparseStates { ends, units, values }),
+            Self::Sparse { spans, units, values } => States::Sparse(SparseStates { spans, units, values }),
         }
     }
 }

@@ -51,7 +51,7 @@ fn rows_in_memory_give_the_models_and_metrics_of_a_run() {
             let timeless = |z: mclv::partition::LogZ| mclv::partition::LogZ { seconds: 0.0, ..z };
             let log_z = m.log_z.clone().map(timeless);
             let best = m.best.clone().map(|best| BestModel { log_z: timeless(best.log_z), ..best });
-            Metrics { seconds: 0.0, log_z, best, ..m.clone() }
+            Metrics { seconds: 0.0, evaluation_seconds: 0.0, log_z, best, ..m.clone() }
         };
         trained.history.iter().map(without).collect()
     };
@@ -97,6 +97,32 @@ fn a_listener_hears_of_evaluations_in_memory_too() {
     assert_eq!(heard.0, [1, 2, 3, 4]);
     assert_eq!(heard.1.iter().map(|(epoch, _)| *epoch).collect::<Vec<_>>(), [2, 4]);
     assert_eq!(heard.1[1].1, trained.model);
+}
+
+/// A model that is not enumerated: the last evaluation reports its progress and its time, and reaches the standard error
+/// that is asked for.
+#[test]
+fn the_last_evaluation_is_announced_and_reaches_the_error_that_is_asked_for() {
+    #[derive(Default)]
+    struct Heard(AtomicU64);
+    impl Progress for Heard {}
+    impl Listener for Heard {
+        fn last_evaluation(&self, done: u64, total: u64) {
+            assert!(done <= total, "{done} of {total}");
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let rows = digits(Split::Train);
+    for (final_se, limit) in [(None, 0.1), (Some(0.004.into()), 0.006)] {
+        let mut heard = Heard::default();
+        let settings = Settings { n_hidden: Some(40), final_se, ..settings() };
+        let trained = Training::new(settings).observe(&mut heard).fit(&rows).unwrap();
+        let last = trained.history.last().unwrap();
+        let log_z = last.log_z.as_ref().unwrap();
+        assert!(!log_z.is_exact() && log_z.std_err.unwrap() < limit, "{log_z:?}");
+        assert!(heard.0.load(Ordering::Relaxed) > 0);
+        assert!(last.evaluation_seconds > 0.0 && last.evaluation_seconds < last.seconds, "{last:?}");
+    }
 }
 
 /// Bits are redrawn from grey rows in memory as in a run: another epoch sees other bits, so the model differs from that of

@@ -115,7 +115,7 @@ fn metrics(folder: &Path) -> Vec<serde_json::Value> {
     text.lines()
         .map(|line| {
             let mut value: serde_json::Value = serde_json::from_str(line).unwrap();
-            value.as_object_mut().unwrap().remove("seconds");
+            value.as_object_mut().unwrap().retain(|name, _| !name.ends_with("seconds"));
             for log_z in ["/log_z", "/best/log_z"] {
                 if let Some(z) = value.pointer_mut(log_z).and_then(|z| z.as_object_mut()) {
                     z.remove("seconds");

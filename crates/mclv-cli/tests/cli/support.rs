@@ -147,7 +147,7 @@ pub(crate) fn without_times(mut value: Value) -> Value {
     fn visit(value: &mut Value) {
         match value {
             Value::Object(members) => {
-                members.remove("seconds");
+                members.retain(|name, _| !name.ends_with("seconds"));
                 members.values_mut().for_each(visit);
             }
             Value::Array(items) => items.iter_mut().for_each(visit),

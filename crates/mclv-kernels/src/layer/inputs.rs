@@ -24,8 +24,8 @@ impl<S: Simd, const MEANS: bool> Sink<S> for Store<'_, MEANS> {
 #[inline(always)]
 fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
-    scratch.list::<S>(states, affine.n_in(), affine.n_out());
-    run::<S, _, false>(affine, scratch, &mut Store::<false>(out));
+    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
+    run::<S, _, false>(affine, lists, &mut scratch.partial, &mut Store::<false>(out));
 }
 
 #[inline(always)]
@@ -36,8 +36,8 @@ fn means_generic<S: Simd, const LARGE: bool>(
     out: &mut Tiles,
 ) {
     affine.check(states, out);
-    scratch.list::<S>(states, affine.n_in(), affine.n_out());
-    run::<S, _, LARGE>(affine, scratch, &mut Store::<true>(out));
+    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out(), LARGE);
+    run::<S, _, LARGE>(affine, lists, &mut scratch.partial, &mut Store::<true>(out));
 }
 
 /// Computes the means `σ(b + Wᵀx)` of each state. Padding columns of `out` become 0.

@@ -1,7 +1,7 @@
 //! Compute logarithms of the marginal weights of states, in double precision.
 
-use super::scratch::{List, Scratch};
-use super::{Affine, States};
+use super::scratch::{List, Lists};
+use super::{Affine, Scratch, States};
 use crate::arch::{F64Lanes, Lanes, Simd};
 use crate::isa::kernels;
 use crate::math::softplus;
@@ -17,13 +17,13 @@ fn log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    scratch.list::<S>(states, affine.n_in(), affine.n_out());
-    linear_terms(bias_in, scratch, out);
+    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
+    linear_terms(bias_in, lists, out);
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
         for offset in 0..width {
             let bias = &affine.bias[t * TILE + offset].0;
             let (base, _) = bias.as_chunks::<4>();
-            for (out, list) in out.iter_mut().zip(scratch.rows()) {
+            for (out, list) in out.iter_mut().zip(lists.rows()) {
                 let mut acc = [S::F64::widen(&base[0]), S::F64::widen(&base[1])];
                 let mut add = |i: usize, x: f32| {
                     let (row, _) = tile[i * width + offset].0.as_chunks::<4>();
@@ -49,9 +49,9 @@ fn log_weights_generic<S: Simd>(
 
 /// Computes `b_inᵀx` of each listed state.
 #[inline(always)]
-pub(super) fn linear_terms(bias_in: &[f32], scratch: &Scratch, out: &mut [f64]) {
+pub(super) fn linear_terms(bias_in: &[f32], lists: Lists<'_>, out: &mut [f64]) {
     let b = |i: u32| f64::from(bias_in[i as usize]);
-    for (out, list) in out.iter_mut().zip(scratch.rows()) {
+    for (out, list) in out.iter_mut().zip(lists.rows()) {
         *out = match list {
             List::Ones(index) => index.iter().map(|&i| b(i)).sum(),
             List::Sparse(index, value) => index.iter().zip(value).map(|(&i, &x)| b(i) * f64::from(x)).sum(),

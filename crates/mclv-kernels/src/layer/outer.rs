@@ -35,13 +35,8 @@ fn column_sums_generic<S: Simd>(columns: &Columns) -> Vec<f32> {
         ColumnKind::Reals(values) => {
             values.chunks_exact(columns.n_rows).map(|column| column.iter().sum()).collect()
         }
-        ColumnKind::Sparse { ends, values, .. } => {
-            let mut first = 0;
-            let mut sum = |&end: &usize| {
-                let column = &values[std::mem::replace(&mut first, end)..end];
-                column.iter().fold(0.0, |sum, x| sum + x)
-            };
-            ends.iter().map(&mut sum).collect()
+        ColumnKind::Sparse { spans, values, .. } => {
+            spans.iter().map(|&[from, to]| values[from..to].iter().fold(0.0, |sum, x| sum + x)).collect()
         }
     }
 }
@@ -55,16 +50,15 @@ fn accumulate_generic<S: Simd>(
     out: &mut [Segment<'_>],
 ) {
     assert_eq!(right.n_rows(), columns.n_rows, "as many right-hand rows as states");
-    let mut listed = 0..0;
-    for out in out {
-        let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
-        assert_eq!(tile.0, out.width, "columns of the outer product");
-        let units = out.first_row..out.first_row + out.n_rows();
-        if listed != units {
-            columns.list::<S>(units.clone(), right.n_columns(), scratch);
-            listed = units;
+    let units = |out: &Segment<'_>| out.first_row..out.first_row + out.n_rows();
+    for out in out.chunk_by_mut(|a, b| units(a) == units(b)) {
+        let lists = columns.list::<S>(units(&out[0]), right.n_columns(), &mut scratch.lists);
+        for out in out {
+            let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
+            assert_eq!(tile.0, out.width, "columns of the outer product");
+            let sink = &mut Accumulate { out, scale };
+            run_tile::<S, _, false>(None, sink.out.tile, tile, lists, &mut scratch.partial, sink);
         }
-        run_tile::<S, _, false>(None, out.tile, tile, scratch, &mut Accumulate { out, scale });
     }
 }
 

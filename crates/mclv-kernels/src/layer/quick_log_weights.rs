@@ -2,7 +2,7 @@
 
 use super::log_weights::linear_terms;
 use super::sample::INPUT_LIMIT;
-use super::scratch::Scratch;
+use super::scratch::{Lists, Scratch};
 use super::sums::{Sink, base, piece};
 use super::{Affine, States};
 use crate::arch::{F32Lanes, Lanes, Simd};
@@ -21,8 +21,10 @@ fn quick_log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    scratch.list::<S>(states, affine.n_in(), affine.n_out());
-    linear_terms(bias_in, scratch, out);
+    let Scratch { lists, partial, table, .. } = scratch;
+    let lists = lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
+    linear_terms(bias_in, lists, out);
+    let mut memory = (partial, table);
     let mut products = Products::new(out.len());
     let mut by_sums = SoftplusSum { sums: vec![0.0; out.len()], products: vec![1.0; out.len()] };
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
@@ -31,9 +33,33 @@ fn quick_log_weights_generic<S: Simd>(
         while offset < width {
             let at = [t, width, offset];
             offset += match width - offset {
-                4.. => product_piece::<S, 4>(bias, tile, at, states, scratch, &mut products, &mut by_sums),
-                2.. => product_piece::<S, 2>(bias, tile, at, states, scratch, &mut products, &mut by_sums),
-                _ => product_piece::<S, 1>(bias, tile, at, states, scratch, &mut products, &mut by_sums),
+                4.. => product_piece::<S, 4>(
+                    bias,
+                    tile,
+                    at,
+                    (states, lists),
+                    &mut memory,
+                    &mut products,
+                    &mut by_sums,
+                ),
+                2.. => product_piece::<S, 2>(
+                    bias,
+                    tile,
+                    at,
+                    (states, lists),
+                    &mut memory,
+                    &mut products,
+                    &mut by_sums,
+                ),
+                _ => product_piece::<S, 1>(
+                    bias,
+                    tile,
+                    at,
+                    (states, lists),
+                    &mut memory,
+                    &mut products,
+                    &mut by_sums,
+                ),
             };
         }
     }
@@ -53,14 +79,14 @@ fn product_piece<S: Simd, const V: usize>(
     bias: &[Cell],
     tile: &[Cell],
     at: [usize; 3],
-    states: States<'_>,
-    scratch: &mut Scratch,
+    (states, lists): (States<'_>, Lists<'_>),
+    (partial, table): &mut (&mut Vec<Cell>, &mut Vec<Cell>),
     products: &mut Products,
     by_sums: &mut SoftplusSum,
 ) -> usize {
     let [_, width, offset] = at;
     let States::Bits(words) = states else {
-        return piece::<S, _, V, false>(Some(bias), tile, at, scratch, by_sums);
+        return piece::<S, _, V, false>(Some(bias), tile, at, lists, partial, by_sums);
     };
     let n_in = tile.len() / width;
     let mut base = base::<S, V>(Some(bias), offset);
@@ -79,11 +105,10 @@ fn product_piece<S: Simd, const V: usize>(
         beyond = beyond.or(limit.lt(high.max(zero.sub(low))));
     }
     if beyond.sign_mask() != 0 || products.factors.len() < MIN_STATES {
-        return piece::<S, _, V, false>(Some(bias), tile, at, scratch, by_sums);
+        return piece::<S, _, V, false>(Some(bias), tile, at, lists, partial, by_sums);
     }
 
     let n_groups = n_in.div_ceil(4);
-    let table = &mut scratch.table;
     table.resize(n_groups * 16 * V, Cell([0.0; CELL]));
     let (table, _) = table.as_chunks_mut::<V>();
     for (g, entries) in table.chunks_exact_mut(16).enumerate() {

@@ -99,7 +99,7 @@ struct Sample<'a> {
     bits: &'a mut [u64],
     n_words: usize,
     draws: &'a [Draws],
-    tile_draws: TileDraws,
+    tile_draws: &'a mut TileDraws,
     means: Option<Store<'a, true>>,
 }
 
@@ -135,13 +135,12 @@ fn sample_generic<S: Simd, const LARGE: bool>(
     if let Some(means) = &means {
         affine.check(states, means);
     }
-    scratch.list::<S>(states, affine.n_in(), affine.n_out());
+    let Scratch { lists, partial, tile_draws, .. } = scratch;
+    let lists = lists.list::<S>(states, affine.n_in(), affine.n_out(), LARGE);
     bits.fill(0);
-    let tile_draws = std::mem::take(&mut scratch.tile_draws);
     let mut sink =
         Sample { bits, n_words: words_for(affine.n_out()), draws, tile_draws, means: means.map(Store) };
-    run::<S, _, LARGE>(affine, scratch, &mut sink);
-    scratch.tile_draws = sink.tile_draws;
+    run::<S, _, LARGE>(affine, lists, partial, &mut sink);
     // Padding is off by its bias of −∞, unless it has become NaN.
     let n_last = affine.n_out() % 64;
     if n_last > 0 {

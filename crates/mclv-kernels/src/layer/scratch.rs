@@ -1,32 +1,52 @@
 //! Hold the memory that the kernels of a layer reuse, and the lists of non-zero units in it.
 
-use super::States;
 use super::draws::TileDraws;
+use super::{SparseStates, States};
 use crate::arch::Simd;
 use crate::bits::words_for;
 use crate::tiles::Cell;
+use std::ops::Range;
 
 /// Reusable memory: the non-zero units of each state, and random numbers.
 #[derive(Clone, Debug, Default)]
 pub struct Scratch {
-    /// The end of each state's list; for bits, the end of the list of each word.
-    pub(super) ends: Vec<usize>,
-    pub(super) n_words: usize,
+    pub(super) lists: ListMemory,
     /// Sums that are not complete yet.
     pub(super) partial: Vec<Cell>,
-    pub(super) index: Vec<u32>,
-    /// The values that belong to `index` for real states. Not used for bits.
-    pub(super) value: Vec<f32>,
-    pub(super) kind: ListKind,
     pub(super) tile_draws: TileDraws,
     /// Products of four exponentials, for each of the sixteen ways to choose among them.
     pub(super) table: Vec<Cell>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Memory for lists that callers do not have.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ListMemory {
+    /// The end of the list of each word of 64 units of each state.
+    word_ends: Vec<usize>,
+    index: Vec<u32>,
+    /// The values that belong to `index` for real states. Not used for bits.
+    value: Vec<f32>,
+}
+
+/// The non-zero units of each state, in [`ListMemory`] or where the caller has them.
+#[derive(Clone, Copy)]
+pub(super) struct Lists<'a> {
+    pub(super) kind: ListKind,
+    pub(super) n_rows: usize,
+    pub(super) n_units: usize,
+    /// The number of words of 64 units.
+    pub(super) n_words: usize,
+    /// Where the list of each state begins and ends. With `None`, lists follow each other, and
+    /// `word_ends` tells.
+    spans: Option<&'a [[usize; 2]]>,
+    word_ends: &'a [usize],
+    index: &'a [u32],
+    pub(super) value: &'a [f32],
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum ListKind {
     /// `index` names the ones.
-    #[default]
     Ones,
     /// `index` and `value` name the non-zeros.
     Sparse,
@@ -76,56 +96,78 @@ impl Scratch {
     pub fn of_thread() -> ThreadScratch {
         ThreadScratch(SPARE.take())
     }
+}
 
-    /// Lists states of `n_units` units, for `n_out` sums.
+impl ListMemory {
+    /// Lists states of `n_units` units, for `n_out` sums. [`Lists::part`] may be used only with
+    /// `by_word`.
     #[inline(always)]
-    pub(super) fn list<S: Simd>(&mut self, states: States<'_>, n_units: usize, n_out: usize) {
-        self.ends.clear();
-        match states {
+    pub(super) fn list<'a, S: Simd>(
+        &'a mut self,
+        states: States<'a>,
+        n_units: usize,
+        n_out: usize,
+        by_word: bool,
+    ) -> Lists<'a> {
+        let n_rows = states.n_rows(n_units);
+        self.word_ends.clear();
+        let (kind, spans) = match states {
             States::Bits(words) => {
-                self.kind = ListKind::Ones;
-                self.n_words = words_for(n_units);
-                // A word's list is written in whole registers, past its end, and cut there.
-                let most = words.iter().map(|w| w.count_ones() as usize).sum::<usize>() + 64;
-                if self.index.len() < most {
-                    self.index.resize(most, 0);
-                }
-                let mut n = 0;
-                for row in words.chunks_exact(words_for(n_units)) {
-                    for (k, &word) in row.iter().enumerate() {
-                        n += S::list_ones(word, k as u32 * 64, &mut self.index[n..]);
-                        self.ends.push(n);
-                    }
+                self.list_bits::<S>(words, n_units);
+                (ListKind::Ones, None)
+            }
+            States::Reals(values) => {
+                let n_zeros: usize = values.iter().map(|&x| usize::from(x == 0.0)).sum();
+                // Listing an element takes about as long as adding it to 64 sums. Zeros change no
+                // sum, so the choice is free.
+                if n_zeros * n_out < 64 * values.len() {
+                    (ListKind::Dense, None)
+                } else {
+                    self.list_reals(values, n_units, values.len() - n_zeros);
+                    (ListKind::Sparse, None)
                 }
             }
-            States::Reals(values) => self.list_reals(values, n_units, n_out),
             States::Sparse(states) => {
-                self.list_sparse(states.ends.iter().copied(), states.units, states.values, n_units);
+                if by_word && n_units > 64 {
+                    self.divide(states, words_for(n_units));
+                }
+                (ListKind::Sparse, Some(states.spans))
+            }
+        };
+        let (index, value): (&[u32], &[f32]) = match states {
+            States::Sparse(states) => (states.units, states.values),
+            States::Reals(values) if kind == ListKind::Dense => (&[], values),
+            _ => (&self.index, &self.value),
+        };
+        let n_words = words_for(n_units);
+        Lists { kind, n_rows, n_units, n_words, spans, word_ends: &self.word_ends, index, value }
+    }
+
+    #[inline(always)]
+    fn list_bits<S: Simd>(&mut self, words: &[u64], n_units: usize) {
+        // A word's list is written in whole registers, past its end, and cut there.
+        let most = words.iter().map(|w| w.count_ones() as usize).sum::<usize>() + 64;
+        if self.index.len() < most {
+            self.index.resize(most, 0);
+        }
+        let mut n = 0;
+        for row in words.chunks_exact(words_for(n_units)) {
+            for (k, &word) in row.iter().enumerate() {
+                n += S::list_ones(word, k as u32 * 64, &mut self.index[n..]);
+                self.word_ends.push(n);
             }
         }
     }
 
     #[inline(always)]
-    fn list_reals(&mut self, values: &[f32], n_units: usize, n_out: usize) {
-        let n_zeros: usize = values.iter().map(|&x| usize::from(x == 0.0)).sum();
-        // Listing an element takes about as long as adding it to 64 sums. Zeros change no sum, so
-        // the choice is free.
-        if n_zeros * n_out < 64 * values.len() {
-            self.kind = ListKind::Dense;
-            self.value.clear();
-            self.value.extend_from_slice(values);
-            self.ends.extend((1..=values.len() / n_units).map(|r| r * n_units));
-            return;
-        }
-        self.kind = ListKind::Sparse;
-        let most = values.len() - n_zeros + 1;
+    fn list_reals(&mut self, values: &[f32], n_units: usize, n_entries: usize) {
+        let most = n_entries + 1;
         if self.index.len() < most {
             self.index.resize(most, 0);
         }
         if self.value.len() < most {
             self.value.resize(most, 0.0);
         }
-        self.n_words = words_for(n_units);
         let mut n = 0;
         for row in values.chunks_exact(n_units) {
             for (word, part) in row.chunks(64).enumerate() {
@@ -136,56 +178,65 @@ impl Scratch {
                     self.value[n] = x;
                     n += usize::from(x != 0.0);
                 }
-                self.ends.push(n);
+                self.word_ends.push(n);
             }
         }
     }
 
-    /// Takes over lists that exist already: the end of each state's list, the units and their
-    /// values.
+    /// Finds where each word of each state ends.
     #[inline(always)]
-    pub(super) fn list_sparse(
-        &mut self,
-        row_ends: impl ExactSizeIterator<Item = usize>,
-        units: &[u32],
-        values: &[f32],
-        n_units: usize,
-    ) {
-        self.kind = ListKind::Sparse;
-        self.n_words = words_for(n_units);
-        self.ends.clear();
-        self.index.clear();
-        self.index.extend_from_slice(units);
-        self.value.clear();
-        self.value.extend_from_slice(values);
-        if self.n_words == 1 {
-            return self.ends.extend(row_ends);
-        }
-        let mut first = 0;
-        for end in row_ends {
-            let mut at = first;
-            for last in (64u32..).step_by(64).take(self.n_words) {
-                while at < end && units[at] < last {
+    fn divide(&mut self, states: SparseStates<'_>, n_words: usize) {
+        for &[mut at, end] in states.spans {
+            for last in (64u32..).step_by(64).take(n_words) {
+                while at < end && states.units[at] < last {
                     at += 1;
                 }
-                self.ends.push(at);
+                self.word_ends.push(at);
             }
-            first = end;
+        }
+    }
+}
+
+impl<'a> Lists<'a> {
+    /// Returns the list of a state.
+    #[inline(always)]
+    pub(super) fn row(&self, row: usize) -> List<'a> {
+        match (self.kind, self.spans) {
+            (ListKind::Dense, _) => List::Dense(&self.value[row * self.n_units..(row + 1) * self.n_units]),
+            (_, Some(spans)) => self.entries(spans[row][0], spans[row][1]),
+            (_, None) => {
+                let from = if row == 0 { 0 } else { self.word_ends[row * self.n_words - 1] };
+                self.entries(from, self.word_ends[(row + 1) * self.n_words - 1])
+            }
+        }
+    }
+
+    /// Returns the part of a state's list that belongs to some of its words.
+    #[inline(always)]
+    pub(super) fn part(&self, row: usize, words: Range<usize>) -> List<'a> {
+        if words == (0..self.n_words) {
+            return self.row(row);
+        }
+        let first = row * self.n_words + words.start;
+        let from = match self.spans {
+            Some(spans) if words.start == 0 => spans[row][0],
+            _ if first == 0 => 0,
+            _ => self.word_ends[first - 1],
+        };
+        self.entries(from, self.word_ends[row * self.n_words + words.end - 1])
+    }
+
+    #[inline(always)]
+    fn entries(&self, from: usize, to: usize) -> List<'a> {
+        match self.kind {
+            ListKind::Ones => List::Ones(&self.index[from..to]),
+            _ => List::Sparse(&self.index[from..to], &self.value[from..to]),
         }
     }
 
     /// Returns the lists, one per row.
     #[inline(always)]
-    pub(super) fn rows(&self) -> impl Iterator<Item = List<'_>> {
-        let mut from = 0;
-        let step = if self.kind == ListKind::Dense { 1 } else { self.n_words };
-        self.ends.iter().skip(step - 1).step_by(step).map(move |&to| {
-            let range = std::mem::replace(&mut from, to)..to;
-            match self.kind {
-                ListKind::Ones => List::Ones(&self.index[range]),
-                ListKind::Sparse => List::Sparse(&self.index[range.clone()], &self.value[range]),
-                ListKind::Dense => List::Dense(&self.value[range]),
-            }
-        })
+    pub(super) fn rows(self) -> impl Iterator<Item = List<'a>> {
+        (0..self.n_rows).map(move |row| self.row(row))
     }
 }

@@ -1,6 +1,6 @@
 //! Hold states of one layer: by row, as callers have them, or by unit, as outer products read them.
 
-use super::Scratch;
+use super::scratch::{ListMemory, Lists};
 use crate::arch::Simd;
 use crate::bits::words_for;
 
@@ -18,11 +18,11 @@ pub enum States<'a> {
 /// The non-zero units of each state, and their values.
 #[derive(Clone, Copy, Debug)]
 pub struct SparseStates<'a> {
-    /// Where the list of each state ends. The list of the first state begins at 0.
-    pub ends: &'a [usize],
-    /// The units of each state, in rising order.
+    /// Where the list of each state begins in `units` and `values`, and where it ends.
+    pub spans: &'a [[usize; 2]],
+    /// The units of the lists, in rising order within a list.
     pub units: &'a [u32],
-    /// The value of each unit.
+    /// The value of each of `units`.
     pub values: &'a [f32],
 }
 
@@ -33,7 +33,7 @@ impl States<'_> {
             Self::Reals(values) => (values.len(), n_units),
             Self::Sparse(states) => {
                 states.check();
-                return states.ends.len();
+                return states.spans.len();
             }
         };
         assert!(per_row > 0 && len.is_multiple_of(per_row), "{len} elements in rows of {per_row}");
@@ -43,9 +43,9 @@ impl States<'_> {
 
 impl SparseStates<'_> {
     fn check(self) {
-        let n = self.ends.last().copied().unwrap_or(0);
-        assert!(self.units.len() == n && self.values.len() == n, "a unit and a value for each entry");
-        assert!(self.ends.is_sorted(), "ends must rise");
+        let n = self.units.len();
+        assert_eq!(self.values.len(), n, "a value for each entry");
+        assert!(self.spans.iter().all(|&[from, to]| from <= to && to <= n), "spans of {n} entries");
     }
 }
 
@@ -64,7 +64,7 @@ pub(super) enum ColumnKind {
     /// `n_rows` values per unit.
     Reals(Vec<f32>),
     /// The states in which each unit is not zero, and its values there.
-    Sparse { ends: Vec<usize>, rows: Vec<u32>, values: Vec<f32> },
+    Sparse { spans: Vec<[usize; 2]>, rows: Vec<u32>, values: Vec<f32> },
 }
 
 impl Columns {
@@ -97,8 +97,8 @@ impl Columns {
         match &self.kind {
             ColumnKind::Bits(words) => States::Bits(words),
             ColumnKind::Reals(values) => States::Reals(values),
-            ColumnKind::Sparse { ends, rows, values } => {
-                States::Sparse(SparseStates { ends, units: rows, values })
+            ColumnKind::Sparse { spans, rows, values } => {
+                States::Sparse(SparseStates { spans, units: rows, values })
             }
         }
     }
@@ -113,10 +113,10 @@ impl Columns {
             States::Reals(values) => (n_units * n_rows, values.len(), ColumnKind::Reals(values.into())),
             States::Sparse(columns) => {
                 columns.check();
-                let SparseStates { ends, units, values } = columns;
+                let SparseStates { spans, units, values } = columns;
                 let kind =
-                    ColumnKind::Sparse { ends: ends.into(), rows: units.into(), values: values.into() };
-                (n_units, ends.len(), kind)
+                    ColumnKind::Sparse { spans: spans.into(), rows: units.into(), values: values.into() };
+                (n_units, spans.len(), kind)
             }
         };
         assert_eq!(expected, got, "values of {n_rows} states of {n_units} units");
@@ -125,58 +125,51 @@ impl Columns {
 
     /// Lists the states of each unit of a range.
     #[inline(always)]
-    pub(super) fn list<S: Simd>(&self, units: std::ops::Range<usize>, n_out: usize, scratch: &mut Scratch) {
+    pub(super) fn list<'a, S: Simd>(
+        &'a self,
+        units: std::ops::Range<usize>,
+        n_out: usize,
+        memory: &'a mut ListMemory,
+    ) -> Lists<'a> {
         assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
-        match &self.kind {
+        let states = match &self.kind {
             ColumnKind::Bits(words) => {
                 let per_unit = words_for(self.n_rows);
-                let words = &words[units.start * per_unit..units.end * per_unit];
-                scratch.list::<S>(States::Bits(words), self.n_rows, n_out);
+                States::Bits(&words[units.start * per_unit..units.end * per_unit])
             }
             ColumnKind::Reals(values) => {
-                let values = &values[units.start * self.n_rows..units.end * self.n_rows];
-                scratch.list::<S>(States::Reals(values), self.n_rows, n_out);
+                States::Reals(&values[units.start * self.n_rows..units.end * self.n_rows])
             }
-            ColumnKind::Sparse { ends, rows, values } => {
-                let first = if units.start == 0 { 0 } else { ends[units.start - 1] };
-                let last = if units.end == 0 { 0 } else { ends[units.end - 1] };
-                scratch.list_sparse(
-                    ends[units].iter().map(|end| end - first),
-                    &rows[first..last],
-                    &values[first..last],
-                    self.n_rows,
-                );
+            ColumnKind::Sparse { spans, rows, values } => {
+                States::Sparse(SparseStates { spans: &spans[units], units: rows, values })
             }
-        }
+        };
+        memory.list::<S>(states, self.n_rows, n_out, false)
     }
 }
 
-/// By unit, with the states of each unit in rising order: a counting sort.
+/// Lists the states of each unit, in rising order: a counting sort.
 fn transpose_sparse(states: SparseStates<'_>, n_units: usize) -> ColumnKind {
-    let SparseStates { ends: row_ends, units, values } = states;
-    // First how many states each unit has, then where its list begins, in the end where it ends.
-    let mut ends = vec![0; n_units];
-    units.iter().for_each(|&unit| ends[unit as usize] += 1);
-    let mut begin = 0;
-    for end in &mut ends {
-        begin += std::mem::replace(end, begin);
+    let entries = |&[from, to]: &[usize; 2]| states.units[from..to].iter().zip(&states.values[from..to]);
+    let mut spans = vec![[0; 2]; n_units];
+    states.spans.iter().flat_map(entries).for_each(|(&unit, _)| spans[unit as usize][1] += 1);
+    let mut n = 0;
+    for span in &mut spans {
+        n += std::mem::replace(&mut span[1], n);
+        span[0] = span[1];
     }
-    let mut rows = vec![0; units.len()];
-    let mut turned = vec![0.0; units.len()];
-    let mut first = 0;
-    for (row, &end) in row_ends.iter().enumerate() {
-        for (&unit, &value) in units[first..end].iter().zip(&values[first..end]) {
-            let at = &mut ends[unit as usize];
-            rows[*at] = row as u32;
-            turned[*at] = value;
+    let (mut rows, mut values) = (vec![0; n], vec![0.0; n]);
+    for (row, span) in (0u32..).zip(states.spans) {
+        for (&unit, &value) in entries(span) {
+            let at = &mut spans[unit as usize][1];
+            rows[*at] = row;
+            values[*at] = value;
             *at += 1;
         }
-        first = end;
     }
-    ColumnKind::Sparse { ends, rows, values: turned }
+    ColumnKind::Sparse { spans, rows, values }
 }
 
-/// Row-major to column-major, in blocks that stay in cache.
 /// Transposes row-major values to column-major ones, in blocks that stay in cache.
 fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
     const BLOCK: usize = 16;

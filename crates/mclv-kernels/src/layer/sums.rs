@@ -1,7 +1,7 @@
 //! Add up the rows of a matrix that states list, tile by tile, and pass the sums to a [`Sink`].
 
 use super::Affine;
-use super::scratch::{List, ListKind, Scratch};
+use super::scratch::{List, ListKind, Lists};
 use crate::arch::{Lanes, Simd};
 use crate::tiles::{CELL, Cell, TILE};
 
@@ -19,11 +19,13 @@ pub(super) trait Sink<S: Simd> {
 #[inline(always)]
 pub(super) fn run<S: Simd, K: Sink<S>, const LARGE: bool>(
     affine: &Affine,
-    scratch: &mut Scratch,
+    lists: Lists<'_>,
+    partial: &mut Vec<Cell>,
     sink: &mut K,
 ) {
     for (t, tile) in affine.weights.tiles().enumerate() {
-        run_tile::<S, K, LARGE>(Some(&affine.bias[t * TILE..][..tile.0]), t, tile, scratch, sink);
+        let bias = &affine.bias[t * TILE..][..tile.0];
+        run_tile::<S, K, LARGE>(Some(bias), t, tile, lists, partial, sink);
     }
 }
 
@@ -33,20 +35,21 @@ pub(super) fn run_tile<S: Simd, K: Sink<S>, const LARGE: bool>(
     bias: Option<&[Cell]>,
     t: usize,
     (width, tile): (usize, &[Cell]),
-    scratch: &mut Scratch,
+    lists: Lists<'_>,
+    partial: &mut Vec<Cell>,
     sink: &mut K,
 ) {
     sink.begin(t, width);
-    if scratch.kind == ListKind::Dense {
-        return dense_tile::<S, K>(bias, t, (width, tile), scratch, sink);
+    if lists.kind == ListKind::Dense {
+        return dense_tile::<S, K>(bias, t, (width, tile), lists, sink);
     }
     let mut offset = 0;
     while offset < width {
         offset += match width - offset {
-            8.. => piece::<S, K, 8, LARGE>(bias, tile, [t, width, offset], scratch, sink),
-            4.. => piece::<S, K, 4, LARGE>(bias, tile, [t, width, offset], scratch, sink),
-            2.. => piece::<S, K, 2, LARGE>(bias, tile, [t, width, offset], scratch, sink),
-            _ => piece::<S, K, 1, LARGE>(bias, tile, [t, width, offset], scratch, sink),
+            8.. => piece::<S, K, 8, LARGE>(bias, tile, [t, width, offset], lists, partial, sink),
+            4.. => piece::<S, K, 4, LARGE>(bias, tile, [t, width, offset], lists, partial, sink),
+            2.. => piece::<S, K, 2, LARGE>(bias, tile, [t, width, offset], lists, partial, sink),
+            _ => piece::<S, K, 1, LARGE>(bias, tile, [t, width, offset], lists, partial, sink),
         };
     }
 }
@@ -58,15 +61,15 @@ fn dense_tile<S: Simd, K: Sink<S>>(
     bias: Option<&[Cell]>,
     t: usize,
     (width, tile): (usize, &[Cell]),
-    scratch: &Scratch,
+    lists: Lists<'_>,
     sink: &mut K,
 ) {
     const ROWS: usize = 4;
-    let n_units = scratch.ends.first().copied().unwrap_or(0);
+    let n_units = lists.n_units;
     let mut offset = 0;
     while offset < width {
         let v = if width - offset >= 2 { 2 } else { 1 };
-        for (group, rows) in scratch.value.chunks(ROWS * n_units.max(1)).enumerate() {
+        for (group, rows) in lists.value.chunks(ROWS * n_units.max(1)).enumerate() {
             let first = ROWS * group;
             match (v, rows.len() == ROWS * n_units) {
                 (2, true) => dense_rows::<S, K, 2, ROWS>(bias, tile, [t, width, offset], rows, first, sink),
@@ -136,14 +139,15 @@ pub(super) fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(
     bias: Option<&[Cell]>,
     tile: &[Cell],
     [t, width, offset]: [usize; 3],
-    scratch: &mut Scratch,
+    lists: Lists<'_>,
+    partial: &mut Vec<Cell>,
     sink: &mut K,
 ) -> usize {
     let base = base::<S, V>(bias, offset);
-    if LARGE && scratch.kind != ListKind::Dense {
-        blocked_piece::<S, K, V>(base, tile, [t, width, offset], scratch, sink);
+    if LARGE && lists.kind != ListKind::Dense {
+        blocked_piece::<S, K, V>(base, tile, [t, width, offset], lists, partial, sink);
     } else {
-        for (row, list) in scratch.rows().enumerate() {
+        for (row, list) in lists.rows().enumerate() {
             sink.put(gather::<S, V>(base, tile, width, offset, list), row, t, offset);
         }
     }
@@ -157,33 +161,26 @@ fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
     base: [S::F32; V],
     tile: &[Cell],
     [t, width, offset]: [usize; 3],
-    scratch: &mut Scratch,
+    lists: Lists<'_>,
+    partial: &mut Vec<Cell>,
     sink: &mut K,
 ) {
     const ROWS: usize = 32;
-    let Scratch { ends, index, value, n_words, partial, kind, .. } = scratch;
+    let n_words = lists.n_words;
     let words_per_part = (NEAR / (64 * width * size_of::<Cell>())).max(1);
     partial.resize(ROWS * V, Cell([0.0; CELL]));
     let (sums, _) = partial.as_chunks_mut::<V>();
-    for (chunk, row_ends) in ends.chunks(ROWS * *n_words).enumerate() {
-        let first_row = chunk * ROWS;
-        for first_word in (0..*n_words).step_by(words_per_part) {
-            let last_word = (first_word + words_per_part).min(*n_words) - 1;
-            for (r, sums) in sums.iter_mut().enumerate().take(row_ends.len() / *n_words) {
-                let at = (first_row + r) * *n_words;
-                let from = if at + first_word == 0 { 0 } else { ends[at + first_word - 1] };
-                let range = from..ends[at + last_word];
-                let list = match kind {
-                    ListKind::Sparse => List::Sparse(&index[range.clone()], &value[range]),
-                    _ => List::Ones(&index[range]),
-                };
+    for first_row in (0..lists.n_rows).step_by(ROWS) {
+        for first_word in (0..n_words).step_by(words_per_part) {
+            let end_word = (first_word + words_per_part).min(n_words);
+            for (row, sums) in (first_row..lists.n_rows).zip(&mut *sums) {
                 let mut acc = base;
                 if first_word > 0 {
                     acc.iter_mut().zip(&*sums).for_each(|(acc, sum)| *acc = S::F32::load(&sum.0));
                 }
-                acc = gather::<S, V>(acc, tile, width, offset, list);
-                if last_word + 1 == *n_words {
-                    sink.put(acc, first_row + r, t, offset);
+                acc = gather::<S, V>(acc, tile, width, offset, lists.part(row, first_word..end_word));
+                if end_word == n_words {
+                    sink.put(acc, row, t, offset);
                 } else {
                     acc.into_iter().zip(sums).for_each(|(acc, sum)| acc.store(&mut sum.0));
                 }

@@ -65,23 +65,6 @@ pub enum Rows {
     Sparse(SparseRows),
 }
 
-/// Consecutive rows, in the form that the kernels take.
-pub(crate) enum Block<'a> {
-    Bits(&'a [u64]),
-    Reals(&'a [f32]),
-    Sparse(SparseRows),
-}
-
-impl Block<'_> {
-    pub(crate) fn states(&self) -> States<'_> {
-        match self {
-            Self::Bits(words) => States::Bits(words),
-            Self::Reals(values) => States::Reals(values),
-            Self::Sparse(rows) => rows.states(),
-        }
-    }
-}
-
 /// Rows are kept as [`SparseRows`] if at most one part in this many of their values is not zero.
 /// An entry takes twice the memory of a value, and sums over fewer entries are faster.
 const SPARSE_SHARE: usize = 3;
@@ -218,14 +201,13 @@ impl Rows {
     }
 
     /// Returns the rows `first .. first + n`, in the form that the kernels take.
-    pub(crate) fn block(&self, first: usize, n: usize) -> Block<'_> {
+    pub(crate) fn block(&self, first: usize, n: usize) -> States<'_> {
         match self {
-            Self::Bits(rows) => Block::Bits(rows.rows(first, n)),
+            Self::Bits(rows) => States::Bits(rows.rows(first, n)),
             Self::Reals(rows) => {
-                let values = &rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()];
-                Block::Reals(values)
+                States::Reals(&rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()])
             }
-            Self::Sparse(rows) => Block::Sparse(rows.slice(first, n)),
+            Self::Sparse(rows) => rows.states(&rows.spans()[first..first + n]),
         }
     }
 

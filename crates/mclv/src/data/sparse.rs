@@ -7,8 +7,8 @@ use mclv_kernels::layer::{SparseStates, States};
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct SparseRows {
     n_columns: usize,
-    /// The index of the first entry of each row, and the end of the last row.
-    starts: Vec<usize>,
+    /// The index of the first entry of each row, and the end of the row.
+    spans: Vec<[usize; 2]>,
     /// Increasing within a row.
     columns: Vec<u32>,
     values: Vec<f32>,
@@ -33,31 +33,32 @@ impl SparseRows {
             assert!(row.is_sorted_by(|a, b| a < b), "columns must rise within a row");
             assert!(row.last().is_none_or(|&c| (c as usize) < n_columns), "a column beyond {n_columns}");
         }
-        Self { n_columns, starts, columns, values }
+        let spans = starts.windows(2).map(|ends| [ends[0], ends[1]]).collect();
+        Self { n_columns, spans, columns, values }
     }
 
     /// The non-zero values of `rows`, of which there are `n_entries`.
     pub(super) fn of_reals(rows: &RealRows, n_entries: usize) -> Self {
         let mut sparse = Self {
             n_columns: rows.n_columns(),
-            starts: Vec::with_capacity(rows.n_rows() + 1),
+            spans: Vec::with_capacity(rows.n_rows()),
             columns: Vec::with_capacity(n_entries),
             values: Vec::with_capacity(n_entries),
         };
-        sparse.starts.push(0);
         for row in rows.values().chunks_exact(rows.n_columns()) {
+            let first = sparse.values.len();
             for (column, &value) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
                 sparse.columns.push(column as u32);
                 sparse.values.push(value);
             }
-            sparse.starts.push(sparse.values.len());
+            sparse.spans.push([first, sparse.values.len()]);
         }
         sparse
     }
 
     /// The number of rows.
     pub fn n_rows(&self) -> usize {
-        self.starts.len().saturating_sub(1)
+        self.spans.len()
     }
 
     /// The number of values per row, including zeros.
@@ -72,49 +73,43 @@ impl SparseRows {
 
     /// Returns the column and value of each entry of a row.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (usize, f32)> + '_ {
-        let entries = self.starts[row]..self.starts[row + 1];
+        let [from, to] = self.spans[row];
+        let entries = from..to;
         self.columns[entries.clone()].iter().map(|&c| c as usize).zip(self.values[entries].iter().copied())
     }
 
-    /// All rows, as the kernels take them.
-    pub(crate) fn states(&self) -> States<'_> {
-        let ends = self.starts.get(1..).unwrap_or_default();
-        States::Sparse(SparseStates { ends, units: &self.columns, values: &self.values })
+    /// Where the entries of each row begin and end, for [`states`](Self::states).
+    pub(crate) fn spans(&self) -> &[[usize; 2]] {
+        &self.spans
     }
 
-    /// The rows `first .. first + n`.
-    pub(crate) fn slice(&self, first: usize, n: usize) -> Self {
-        let (from, to) = (self.starts[first], self.starts[first + n]);
-        Self {
-            n_columns: self.n_columns,
-            starts: self.starts[first..=first + n].iter().map(|start| start - from).collect(),
-            columns: self.columns[from..to].to_vec(),
-            values: self.values[from..to].to_vec(),
-        }
+    /// Returns the rows with the given spans, as the kernels take them.
+    pub(crate) fn states<'a>(&'a self, spans: &'a [[usize; 2]]) -> States<'a> {
+        States::Sparse(SparseStates { spans, units: &self.columns, values: &self.values })
     }
 
     /// Returns one value.
     pub fn get(&self, row: usize, column: usize) -> f32 {
-        let first = self.starts[row];
-        let columns = &self.columns[first..self.starts[row + 1]];
+        let [first, end] = self.spans[row];
+        let columns = &self.columns[first..end];
         columns.binary_search(&(column as u32)).map_or(0.0, |k| self.values[first + k])
     }
 
     /// Returns the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
-        let n: usize = indices.iter().map(|&r| self.starts[r + 1] - self.starts[r]).sum();
+        let n: usize = indices.iter().map(|&r| self.spans[r][1] - self.spans[r][0]).sum();
         let mut chosen = Self {
             n_columns: self.n_columns,
-            starts: Vec::with_capacity(indices.len() + 1),
+            spans: Vec::with_capacity(indices.len()),
             columns: Vec::with_capacity(n),
             values: Vec::with_capacity(n),
         };
-        chosen.starts.push(0);
         for &r in indices {
-            let entries = self.starts[r]..self.starts[r + 1];
-            chosen.columns.extend_from_slice(&self.columns[entries.clone()]);
-            chosen.values.extend_from_slice(&self.values[entries]);
-            chosen.starts.push(chosen.values.len());
+            let [from, to] = self.spans[r];
+            let first = chosen.values.len();
+            chosen.columns.extend_from_slice(&self.columns[from..to]);
+            chosen.values.extend_from_slice(&self.values[from..to]);
+            chosen.spans.push([first, chosen.values.len()]);
         }
         chosen
     }

@@ -7,20 +7,19 @@ use mclv_kernels::Isa;
 use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer, column_sums};
 use mclv_kernels::tiles::Tiles;
 
-/// Visible states of a block, bits or reals.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Visible {
+/// Visible states of a block: copies of bits or reals, or places of lists in the data.
+pub(crate) enum Visible<'a> {
     Bits(Vec<u64>),
     Reals(Vec<f32>),
-    Sparse(SparseRows),
+    Sparse(&'a SparseRows, Vec<[usize; 2]>),
 }
 
-impl Visible {
+impl Visible<'_> {
     pub(crate) fn states(&self) -> States<'_> {
         match self {
             Self::Bits(words) => States::Bits(words),
             Self::Reals(values) => States::Reals(values),
-            Self::Sparse(rows) => rows.states(),
+            Self::Sparse(rows, spans) => rows.states(spans),
         }
     }
 }
@@ -95,10 +94,8 @@ pub(super) fn in_blocks(v: &Rows, h: &RealRows, weights: Option<&[f32]>) -> Vec<
         let rows = v.block(first, n);
         let tiles = Tiles::from_rows(n, n_hidden, &h.values()[first * n_hidden..(first + n) * n_hidden]);
         match weights {
-            None => PairBlock::new(rows.states(), v.n_columns(), tiles),
-            Some(weights) => {
-                PairBlock::weighted(rows.states(), v.n_columns(), tiles, &weights[first..first + n])
-            }
+            None => PairBlock::new(rows, v.n_columns(), tiles),
+            Some(weights) => PairBlock::weighted(rows, v.n_columns(), tiles, &weights[first..first + n]),
         }
     };
     (0..v.n_rows()).step_by(BLOCK).map(block).collect()

@@ -194,7 +194,7 @@ impl Minibatch<'_> {
         (self.pairs(b, v.states(), h), bits)
     }
 
-    fn visible(&self, b: usize) -> Visible {
+    fn visible(&self, b: usize) -> Visible<'_> {
         let rows = self.block_rows(b);
         match self.data {
             Rows::Bits(bits) => {
@@ -207,7 +207,9 @@ impl Minibatch<'_> {
                 rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
                 Visible::Reals(values)
             }
-            Rows::Sparse(sparse) => Visible::Sparse(sparse.select(rows)),
+            Rows::Sparse(sparse) => {
+                Visible::Sparse(sparse, rows.iter().map(|&r| sparse.spans()[r]).collect())
+            }
         }
     }
 }

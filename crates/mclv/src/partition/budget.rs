@@ -39,6 +39,8 @@ pub(super) const TRIAL_SHARE: u64 = 256;
 pub(super) const SCOUT_SHARE: u64 = 16;
 /// Steps that take as long as drawing and weighing one state of a stopping set.
 pub(super) const STEPS_PER_STATE: f64 = 10.0;
+/// The number of states of a stopping set that an evaluation may always draw.
+const MIN_STATES: usize = 1_000;
 /// The share of draws that are expected to be distinct states.
 const DISTINCT: f64 = 0.5;
 
@@ -127,13 +129,21 @@ impl Budget {
     /// tours or AIS `seconds`, on one core of a nominal machine. The clock of the real machine is
     /// not used.
     pub(crate) fn evaluation(exact_seconds: f64, seconds: f64, n_visible: usize, n_hidden: usize) -> Self {
-        Self {
+        let budget = Self {
             seconds: exact_seconds,
             clock: false,
             max_steps: StepLimit::Steps((seconds / step_seconds(n_visible, n_hidden)) as u64),
             n_betas: Self::COMMAND.affordable_betas(seconds, n_visible, n_hidden),
             ..Self::COMMAND
-        }
+        };
+        Self { max_states: Some(budget.affordable_states(n_visible, n_hidden).max(MIN_STATES)), ..budget }
+    }
+
+    /// Returns the number of states of a stopping set that may be drawn and weighed: as many as
+    /// take the time of all pilot tours.
+    pub(super) fn affordable_states(&self, n_visible: usize, n_hidden: usize) -> usize {
+        let steps = self.steps(n_visible, n_hidden).unwrap_or(u64::MAX) / PILOT_SHARE;
+        (steps as f64 / STEPS_PER_STATE) as usize
     }
 
     /// Returns the number of temperatures of AIS that take `seconds` for a model of this size: at

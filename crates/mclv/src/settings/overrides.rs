@@ -224,6 +224,11 @@ settings! {
         /// Default: auto.
         #[arg(value_name = "EPOCHS")]
         eval_every: EvalEvery,
+        /// Standard error of log Z that the last evaluation must reach, if log Z cannot be
+        /// enumerated within a minute; `auto`: the smallest that 2 seconds or 10 % of the time
+        /// allow, but not below 0.02. Default: auto.
+        #[arg(value_name = "NATS")]
+        final_se: Auto<f64>,
         /// Stop after this number of evaluations without a better validation likelihood; `off`: do
         /// not stop early. Default: off.
         #[arg(value_name = "N")]

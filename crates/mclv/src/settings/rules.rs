@@ -54,6 +54,9 @@ pub struct CheckedSettings {
     pub redraw_bits: bool,
     /// When the likelihood is evaluated.
     pub eval_every: EvalEvery,
+    /// The standard error of `log Z` that the last evaluation must reach. With `None`, it gets what
+    /// its budget allows.
+    pub final_se: Option<f64>,
     /// Training stops after this number of evaluations without a better validation likelihood.
     pub patience: Option<usize>,
     /// Share of the training rows held out for validation.
@@ -168,6 +171,10 @@ impl Settings {
         if let EvalEvery::Epochs(n) = eval_every {
             at_least_one("eval-every", n, "give at least one epoch, or `auto`, or `never`")?;
         }
+        let final_se = self.final_se.and_then(Auto::get);
+        if let Some(se) = final_se {
+            within("final-se", se, se > 0.0 && se.is_finite(), "give a positive number, or `auto`")?;
+        }
         let patience =
             limit("patience", self.patience, |&n| n > 0, "give at least one evaluation, or `off`")?;
         let validation_fraction = limit(
@@ -195,6 +202,7 @@ impl Settings {
             offset_rate,
             redraw_bits: self.redraw_bits.unwrap_or(false),
             eval_every,
+            final_se,
             patience,
             validation_fraction,
             seed: self.seed.unwrap_or(0),
@@ -430,6 +438,8 @@ impl CheckedSettings {
             offset_rate: Some(self.offset_rate),
             redraw_bits: Some(self.redraw_bits),
             eval_every: Some(self.eval_every),
+            // Left out if it is not given, so that records of earlier versions stay the same.
+            final_se: self.final_se.map(Auto::Given),
             patience: Some(self.patience.into()),
             validation_fraction: Some(self.validation_fraction.into()),
             seed: Some(self.seed),

@@ -54,6 +54,7 @@ fn the_default_is_tours_for_small_models_and_chains_for_large_ones() {
         offset_rate: 0.01,
         redraw_bits: false,
         eval_every: EvalEvery::Auto,
+        final_se: None,
         patience: None,
         validation_fraction: None,
         seed: 0,
@@ -166,6 +167,7 @@ fn zero_has_no_meaning_and_is_refused_with_the_cure() {
         ("n-chains", "`auto`"),
         ("row-fraction", "`auto`"),
         ("eval-every", "`never`"),
+        ("final-se", "`auto`"),
         ("clip", "`off`"),
         ("patience", "`off`"),
         ("validation-fraction", "`off`"),
@@ -287,7 +289,7 @@ fn random_settings(seed: u64) -> Settings {
         "schedule": ["constant", "plateau", "linear", "cosine"], "momentum": [0, 0.5], "beta1": [0.5],
         "beta2": [0.5], "epsilon": [1e-4], "l1": [0, 0.1], "l2": [0.1], "clip": ["off", 2.5],
         "centred": [true, false], "offset-rate": [0.5], "redraw-bits": [true, false],
-        "eval-every": ["auto", "never", 3], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "seed": [1, 1u64 << 62],
+        "eval-every": ["auto", "never", 3], "final-se": ["auto", 0.02], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "seed": [1, 1u64 << 62],
     });
     let choices = choices.as_object().unwrap();
     // Few at a time: most of what is drawn all at once does not go together.

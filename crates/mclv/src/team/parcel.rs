@@ -154,8 +154,8 @@ impl Parcel for Columns {
         match self.values() {
             States::Bits(words) => (0u8, words.to_vec()).pack(to),
             States::Reals(values) => (1u8, values.to_vec()).pack(to),
-            States::Sparse(SparseStates { ends, units, values }) => {
-                (2u8, ends.to_vec()).pack(to);
+            States::Sparse(SparseStates { spans, units, values }) => {
+                (2u8, spans.as_flattened().to_vec()).pack(to);
                 (units.to_vec(), values.to_vec()).pack(to);
             }
         }
@@ -166,9 +166,10 @@ impl Parcel for Columns {
             0 => Self::from_values(n_rows, n_units, States::Bits(&Vec::unpack(from))),
             1 => Self::from_values(n_rows, n_units, States::Reals(&Vec::unpack(from))),
             _ => {
-                let ends: Vec<usize> = Parcel::unpack(from);
+                let spans: Vec<usize> = Parcel::unpack(from);
                 let (units, values): (Vec<u32>, Vec<f32>) = Parcel::unpack(from);
-                let states = SparseStates { ends: &ends, units: &units, values: &values };
+                let (spans, _) = spans.as_chunks();
+                let states = SparseStates { spans, units: &units, values: &values };
                 Self::from_values(n_rows, n_units, States::Sparse(states))
             }
         }

@@ -10,10 +10,14 @@ use std::sync::atomic::AtomicBool;
 /// nothing.
 ///
 /// The methods of [`Progress`] may be called from any thread. Those of this trait are called
-/// between epochs, from the thread that trains.
+/// between epochs, from the thread that trains, with one exception.
 pub trait Listener: Progress {
     /// Called when an epoch is finished.
     fn epoch(&mut self, _metrics: &Metrics) {}
+
+    /// Called during the last evaluation, when `done` of `total` units of its work are finished.
+    /// May be called from any thread.
+    fn last_evaluation(&self, _done: u64, _total: u64) {}
 
     /// Called when a guard gives a warning.
     fn warning(&mut self, _warning: &Warning) {}
@@ -21,6 +25,23 @@ pub trait Listener: Progress {
     /// Called when an epoch was evaluated, with its metrics, the model, and the hidden states of
     /// persistent chains if there are any.
     fn evaluated(&mut self, _metrics: &Metrics, _rbm: &Rbm, _chains: Option<&BitRows>) {}
+}
+
+/// Sends the progress of the last evaluation to a listener.
+pub(super) struct LastEvaluation<'a>(pub(super) &'a dyn Listener);
+
+impl Progress for LastEvaluation<'_> {
+    fn report(&self, done: u64, total: u64) {
+        self.0.last_evaluation(done, total);
+    }
+
+    fn cancelled(&self) -> bool {
+        self.0.cancelled()
+    }
+
+    fn may_fetch(&self, how: &str) -> bool {
+        self.0.may_fetch(how)
+    }
 }
 
 impl Listener for Silent {}

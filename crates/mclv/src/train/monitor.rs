@@ -39,9 +39,10 @@ const MARGIN: f64 = 1.5;
 /// The most seconds, on a nominal machine, that an enumeration of the last evaluation may take.
 const LAST_EXACT_SECONDS: f64 = 10.0;
 /// Seconds on one core of a nominal machine that tours or AIS of the last evaluation may always
-/// take.
-const LAST_SECONDS: f64 = 10.0;
-/// The standard error that tours of the last evaluation aim for.
+/// take. Three evaluations may be needed: of the last model, and twice of the best one. On two
+/// cores they take two seconds.
+const LAST_SECONDS: f64 = 1.3;
+/// The standard error that tours of the last evaluation aim for, unless the user gives one.
 const LAST_TARGET: f64 = 0.02;
 
 /// The measurements of a run after one epoch. Likelihoods are in nats per row.
@@ -101,6 +102,9 @@ pub struct Metrics {
     pub warnings: Vec<Warning>,
     /// The seconds of training and evaluation so far.
     pub seconds: f64,
+    /// The part of `seconds` that evaluations took.
+    #[serde(default)]
+    pub evaluation_seconds: f64,
 }
 
 impl Metrics {
@@ -133,6 +137,8 @@ pub(super) struct Monitor {
     probed: Rows,
     base: Vec<f32>,
     timetable: Timetable,
+    /// The standard error of the last evaluation that the user asks for.
+    final_se: Option<f64>,
 }
 
 /// The occasion of an evaluation, which determines its random numbers.
@@ -181,6 +187,7 @@ impl Monitor {
             probed: train.select(&probed),
             base: base_bias(&train.column_means(), train.n_rows()),
             timetable: Timetable::new(settings, sizes),
+            final_se: settings.final_se,
         }
     }
 
@@ -253,10 +260,18 @@ impl Monitor {
         progress: &dyn Progress,
     ) -> Result<LogZ> {
         let method = method.or((self.timetable.way == Way::Exact).then_some(Method::Exact));
-        let seconds = self.timetable.budget.max(LAST_SECONDS);
+        let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
+        let budget = match self.final_se {
+            // As much as `mclv logz` may take, by a nominal clock.
+            Some(_) => Budget { clock: false, ..Budget::command(n_visible, n_hidden) },
+            None => {
+                let seconds = (self.timetable.budget / 3.0).max(LAST_SECONDS);
+                Budget::evaluation(LAST_EXACT_SECONDS, seconds, n_visible, n_hidden)
+            }
+        };
         let settings = MethodSettings {
-            effort: Effort::TargetSe(LAST_TARGET),
-            budget: Budget::evaluation(LAST_EXACT_SECONDS, seconds, rbm.n_visible(), rbm.n_hidden()),
+            effort: Effort::TargetSe(self.final_se.unwrap_or(LAST_TARGET)),
+            budget,
             seed: occasion.seed(seed),
             ..Default::default()
         };

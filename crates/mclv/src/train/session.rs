@@ -3,6 +3,7 @@
 use super::best::{self, Best, BestModel, Judgement, Look};
 use super::files::RunFiles;
 use super::guard::{self, Warning};
+use super::listener::LastEvaluation;
 use super::monitor::{Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
 use super::trainer::{Trainer, are_sane};
 use super::{Listener, Outcome, Trained};
@@ -35,6 +36,8 @@ pub struct Session<'a> {
     /// The seconds of earlier sessions of a resumed run.
     pub(super) seconds_before: f64,
     pub(super) begun: Instant,
+    /// The seconds that evaluations took, also in earlier sessions.
+    pub(super) evaluation_seconds: f64,
 }
 
 /// Rows, and their weights if they have some: the caller's, or a selection of them.
@@ -166,7 +169,7 @@ impl<'a> Session<'a> {
         }
         let mut metrics = describe(self.trainer.rbm(), self.trainer.learning_rate());
         let mut best = self.best.clone();
-        let judgement = self.evaluate(&mut metrics, &mut best, &Quiet(&*listener))?;
+        let judgement = self.evaluate(&mut metrics, &mut best, &*listener)?;
         self.best = best;
         self.record(metrics, judgement.is_best, listener)
     }
@@ -195,7 +198,7 @@ impl<'a> Session<'a> {
             ..describe(self.trainer.rbm(), learning_rate)
         };
         let mut best = self.best.clone();
-        let judgement = match self.evaluate(&mut metrics, &mut best, &Quiet(&*listener)) {
+        let judgement = match self.evaluate(&mut metrics, &mut best, &*listener) {
             Err(Error::Cancelled) => {
                 // The epoch and its evaluation are repeated together.
                 self.trainer.restore(good)?;
@@ -242,7 +245,7 @@ impl<'a> Session<'a> {
             };
             files.save_best(rbm, &then, Some(best.epoch))?;
         }
-        metrics.seconds = self.seconds();
+        (metrics.seconds, metrics.evaluation_seconds) = (self.seconds(), self.evaluation_seconds);
         if let Some(files) = &mut self.files {
             files.append(&metrics)?;
         }
@@ -260,9 +263,22 @@ impl<'a> Session<'a> {
         &mut self,
         metrics: &mut Metrics,
         best: &mut Best,
-        progress: &dyn Progress,
+        listener: &dyn Listener,
+    ) -> Result<Judgement> {
+        let begun = Instant::now();
+        let judgement = self.evaluate_if_due(metrics, best, listener);
+        self.evaluation_seconds += begun.elapsed().as_secs_f64();
+        judgement
+    }
+
+    fn evaluate_if_due(
+        &mut self,
+        metrics: &mut Metrics,
+        best: &mut Best,
+        listener: &dyn Listener,
     ) -> Result<Judgement> {
         let Some(monitor) = &self.monitor else { return Ok(Judgement::default()) };
+        let progress = &LastEvaluation(listener);
         let is_last = self.trainer.is_finished();
         if !is_last && !monitor.is_due(metrics.epoch) {
             return Ok(Judgement::default());
@@ -273,7 +289,7 @@ impl<'a> Session<'a> {
             self.evaluate_last(monitor, metrics, progress)?;
         } else {
             let validation = self.validation.as_ref().map(Part::weighted);
-            monitor.evaluate(rbm, validation, self.settings.seed, metrics, progress)?;
+            monitor.evaluate(rbm, validation, self.settings.seed, metrics, &Quiet(progress))?;
         }
         let judgement = best.judge(metrics, self.settings.epochs);
         if is_last {

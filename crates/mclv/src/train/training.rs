@@ -220,6 +220,7 @@ impl<'a> Training<'a> {
             session.trainer.restore(resumed.state)?;
             session.best = resumed.best;
             session.seconds_before = resumed.seconds;
+            session.evaluation_seconds = resumed.history.last().map_or(0.0, |m| m.evaluation_seconds);
             session.history = resumed.history;
             session.files = Some(resumed.files);
             Ok(session)
@@ -301,6 +302,7 @@ impl<'a> Training<'a> {
             listener: self.listener,
             files: None,
             seconds_before: 0.0,
+            evaluation_seconds: 0.0,
             begun: Instant::now(),
         })
     }

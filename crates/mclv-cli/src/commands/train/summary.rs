@@ -6,6 +6,16 @@ use mclv::partition::Guarantee;
 use mclv::train::{Metrics, RunFolder, RunInput};
 use std::path::Path;
 
+/// The time of the run and the part of it that evaluations took.
+fn time(metrics: &Metrics) -> String {
+    let all = human_seconds(metrics.seconds);
+    if metrics.log_z.is_none() {
+        return all;
+    }
+    let training = human_seconds(metrics.seconds - metrics.evaluation_seconds);
+    format!("{all} (training {training}, evaluations {})", human_seconds(metrics.evaluation_seconds))
+}
+
 /// A table of likelihoods, followed by facts about the run.
 pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: &Path) -> String {
     let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
@@ -29,7 +39,7 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
                 if early { " (stopped early: the validation likelihood did not improve)" } else { "" }
             ),
         ),
-        ("time", human_seconds(metrics.seconds)),
+        ("time", time(metrics)),
         (
             "log Z",
             log_z.map_or("–".into(), |z| match z.guarantee {

@@ -9,10 +9,13 @@ use mclv::settings::Spelling;
 use mclv::team;
 use mclv::train::{Listener, Metrics, Warning};
 use std::collections::HashSet;
+use std::sync::OnceLock;
 
 /// A progress bar with the last likelihoods. Each kind of warning is printed once.
 pub(super) struct Live {
     watch: Watch,
+    /// The bar of the last evaluation, while that runs.
+    last_evaluation: OnceLock<Watch>,
     said: HashSet<String>,
     quiet: bool,
     /// The log-likelihoods of the training rows, in order.
@@ -24,6 +27,7 @@ impl Live {
     pub(super) fn new(quiet: bool, events: Option<Events>) -> Self {
         Self {
             watch: Watch::new("training", "updates"),
+            last_evaluation: OnceLock::new(),
             said: HashSet::new(),
             quiet,
             likelihoods: Vec::new(),
@@ -48,7 +52,16 @@ impl Progress for Live {
 }
 
 impl Listener for Live {
+    fn last_evaluation(&self, done: u64, total: u64) {
+        let watch = self.last_evaluation.get_or_init(|| {
+            self.watch.hide();
+            Watch::new("last evaluation", "")
+        });
+        watch.report(done, total);
+    }
+
     fn epoch(&mut self, metrics: &Metrics) {
+        self.last_evaluation.take();
         if let Some(events) = &self.events {
             events.epoch(metrics);
         }

@@ -208,7 +208,8 @@ impl<'a> Work<'a> {
             }
             (None, Effort::TargetSe(target)) => {
                 let mut candidates = SAMPLES_PER_ROW.to_vec();
-                candidates.retain(|&m| m == 1 || m * n_rows <= MAX_DRAWS);
+                let most = settings.budget.affordable_states(rbm.n_visible(), rbm.n_hidden());
+                candidates.retain(|&m| m == 1 || m * n_rows <= most.min(MAX_DRAWS));
                 let chosen = choose(rbm, &rows, &candidates, found.as_ref(), target, &self.tour_settings())?;
                 self.n_states += chosen.n_steps as f64;
                 let Chosen { engine, forecast, origin, .. } = chosen;

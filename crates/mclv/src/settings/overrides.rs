@@ -224,9 +224,8 @@ settings! {
         /// Default: auto.
         #[arg(value_name = "EPOCHS")]
         eval_every: EvalEvery,
-        /// Standard error of log Z that the last evaluation must reach, if log Z cannot be
-        /// enumerated within a minute; `auto`: the smallest that 2 seconds or 10 % of the time
-        /// allow, but not below 0.02. Default: auto.
+        /// Standard error of log Z that the last evaluation aims for within a minute; `auto`: 0.02,
+        /// or what 2 seconds or 10 % of the time allow. Default: auto.
         #[arg(value_name = "NATS")]
         final_se: Auto<f64>,
         /// Stop after this number of evaluations without a better validation likelihood; `off`: do

@@ -54,7 +54,7 @@ pub struct CheckedSettings {
     pub redraw_bits: bool,
     /// When the likelihood is evaluated.
     pub eval_every: EvalEvery,
-    /// The standard error of `log Z` that the last evaluation must reach. With `None`, it gets what
+    /// The standard error of `log Z` that the last evaluation aims for. With `None`, it gets what
     /// its budget allows.
     pub final_se: Option<f64>,
     /// Training stops after this number of evaluations without a better validation likelihood.

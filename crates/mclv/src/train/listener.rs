@@ -10,7 +10,8 @@ use std::sync::atomic::AtomicBool;
 /// nothing.
 ///
 /// The methods of [`Progress`] may be called from any thread. Those of this trait are called
-/// between epochs, from the thread that trains, with one exception.
+/// between epochs, from the thread that trains. [`last_evaluation`](Self::last_evaluation) may be
+/// called from any thread too.
 pub trait Listener: Progress {
     /// Called when an epoch is finished.
     fn epoch(&mut self, _metrics: &Metrics) {}

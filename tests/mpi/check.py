@@ -20,7 +20,7 @@ ENV = {
     "OMPI_MCA_hwloc_base_binding_policy": "none",
     "OMPI_MCA_btl_vader_single_copy_mechanism": "none",
 }
-TIMES = {"seconds", "core_seconds", "begun", "time"}
+TIMES = {"seconds", "evaluation_seconds", "core_seconds", "begun", "time"}
 
 
 def command(ranks, *args):

@@ -31,7 +31,7 @@ fn main() {
         epochs: Some(100.into()),
         ..Settings::default()
     };
-    let wanted = |name: &str, all: [&str; 4]| {
+    let wanted = |name: &str, all: &[&str]| {
         let named: Vec<&String> = args.iter().filter(|arg| all.contains(&arg.as_str())).collect();
         named.is_empty() || named.iter().any(|arg| *arg == name)
     };
@@ -39,7 +39,7 @@ fn main() {
     // All rows give states to the stopping set.
     let carry = Settings { row_fraction: Some(1.0.into()), ..with(EstimatorName::Lvs, 1) };
     for (how, binarize) in [("bits", Binarize::Threshold(0.5)), ("grey", Binarize::Grey)] {
-        if !wanted(how, ["bits", "grey", "", ""]) {
+        if !wanted(how, &["bits", "grey"]) {
             continue;
         }
         let spec = DataSpec { source: "mnist".into(), split: Split::Train, binarize, ..DataSpec::default() };
@@ -49,7 +49,7 @@ fn main() {
             if n_hidden <= 64 {
                 cases.push(("LVS carry", carry.clone()));
             }
-            cases.retain(|(name, _)| wanted(name, ["CD-1", "PCD-1", "CD-10", "LVS carry"]));
+            cases.retain(|(name, _)| wanted(name, &["CD-1", "PCD-1", "CD-10", "LVS carry"]));
             for (name, settings) in cases {
                 // The first epoch warms up; the best of the next counts.
                 let settings = Settings { n_hidden: Some(n_hidden), learning_rate: Some(0.05), ..settings };

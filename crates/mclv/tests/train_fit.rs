@@ -113,6 +113,7 @@ fn the_last_evaluation_is_announced_and_reaches_the_error_that_is_asked_for() {
         }
     }
     let rows = digits(Split::Train);
+    let mut n_states = 0.0;
     for (final_se, limit) in [(None, 0.1), (Some(0.004.into()), 0.006)] {
         let mut heard = Heard::default();
         let settings = Settings { n_hidden: Some(40), final_se, ..settings() };
@@ -120,6 +121,8 @@ fn the_last_evaluation_is_announced_and_reaches_the_error_that_is_asked_for() {
         let last = trained.history.last().unwrap();
         let log_z = last.log_z.as_ref().unwrap();
         assert!(!log_z.is_exact() && log_z.std_err.unwrap() < limit, "{log_z:?}");
+        assert!(log_z.n_states > n_states, "no more work than without a wish: {log_z:?}");
+        n_states = log_z.n_states;
         assert!(heard.0.load(Ordering::Relaxed) > 0);
         assert!(last.evaluation_seconds > 0.0 && last.evaluation_seconds < last.seconds, "{last:?}");
     }

@@ -24,45 +24,27 @@ fn quick_log_weights_generic<S: Simd>(
     let Scratch { lists, partial, table, .. } = scratch;
     let lists = lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
     linear_terms(bias_in, lists, out);
-    let mut memory = (partial, table);
-    let mut products = Products::new(out.len());
-    let mut by_sums = SoftplusSum { sums: vec![0.0; out.len()], products: vec![1.0; out.len()] };
+    let mut sums = PieceSums {
+        states,
+        lists,
+        partial,
+        table,
+        products: Products::new(out.len()),
+        by_sums: SoftplusSum { sums: vec![0.0; out.len()], products: vec![1.0; out.len()] },
+    };
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
         let bias = &affine.bias[t * TILE..][..width];
         let mut offset = 0;
         while offset < width {
             let at = [t, width, offset];
             offset += match width - offset {
-                4.. => product_piece::<S, 4>(
-                    bias,
-                    tile,
-                    at,
-                    (states, lists),
-                    &mut memory,
-                    &mut products,
-                    &mut by_sums,
-                ),
-                2.. => product_piece::<S, 2>(
-                    bias,
-                    tile,
-                    at,
-                    (states, lists),
-                    &mut memory,
-                    &mut products,
-                    &mut by_sums,
-                ),
-                _ => product_piece::<S, 1>(
-                    bias,
-                    tile,
-                    at,
-                    (states, lists),
-                    &mut memory,
-                    &mut products,
-                    &mut by_sums,
-                ),
+                4.. => sums.add::<S, 4>(bias, tile, at),
+                2.. => sums.add::<S, 2>(bias, tile, at),
+                _ => sums.add::<S, 1>(bias, tile, at),
             };
         }
     }
+    let PieceSums { products, by_sums, .. } = sums;
     for (r, out) in out.iter_mut().enumerate() {
         *out += products.log(r) + by_sums.sums[r] + by_sums.products[r].ln();
     }
@@ -71,80 +53,85 @@ fn quick_log_weights_generic<S: Simd>(
 /// The number of states from which tables of products save time.
 const MIN_STATES: usize = 32;
 
-/// Computes `V` cells of `Σ ln(1 + e^x)`. If no exponential can overflow and there are enough bit
-/// states, it is computed as `ln Π (1 + Π e^w)`, with the inner products over four units at a time
-/// from a table.
-#[inline(always)]
-fn product_piece<S: Simd, const V: usize>(
-    bias: &[Cell],
-    tile: &[Cell],
-    at: [usize; 3],
-    (states, lists): (States<'_>, Lists<'_>),
-    (partial, table): &mut (&mut Vec<Cell>, &mut Vec<Cell>),
-    products: &mut Products,
-    by_sums: &mut SoftplusSum,
-) -> usize {
-    let [_, width, offset] = at;
-    let States::Bits(words) = states else {
-        return piece::<S, _, V, false>(Some(bias), tile, at, lists, partial, by_sums);
-    };
-    let n_in = tile.len() / width;
-    let mut base = base::<S, V>(Some(bias), offset);
-    // No input, and no partial sum, is beyond these.
-    let (zero, limit) = (S::F32::splat(0.0), S::F32::splat(INPUT_LIMIT));
-    let mut beyond = zero;
-    for (c, base) in base.iter_mut().enumerate() {
-        // Padding has bias −∞ and no weights.
-        *base = base.max(zero.sub(limit));
-        let (mut low, mut high) = (*base, *base);
-        for i in 0..n_in {
-            let w = S::F32::load(&tile[i * width + offset + c].0);
-            low = low.add(w.min(zero));
-            high = high.add(w.max(zero));
-        }
-        beyond = beyond.or(limit.lt(high.max(zero.sub(low))));
-    }
-    if beyond.sign_mask() != 0 || products.factors.len() < MIN_STATES {
-        return piece::<S, _, V, false>(Some(bias), tile, at, lists, partial, by_sums);
-    }
+/// The sums over the pieces of a layer so far, and what it takes to add a piece.
+struct PieceSums<'a> {
+    states: States<'a>,
+    lists: Lists<'a>,
+    partial: &'a mut Vec<Cell>,
+    table: &'a mut Vec<Cell>,
+    products: Products,
+    by_sums: SoftplusSum,
+}
 
-    let n_groups = n_in.div_ceil(4);
-    table.resize(n_groups * 16 * V, Cell([0.0; CELL]));
-    let (table, _) = table.as_chunks_mut::<V>();
-    for (g, entries) in table.chunks_exact_mut(16).enumerate() {
-        for c in 0..V {
-            let first = if g == 0 { exp_normal(base[c]) } else { S::F32::splat(1.0) };
-            first.store(&mut entries[0][c].0);
-            for j in 0..4 {
-                let unit = 4 * g + j;
-                let w = if unit < n_in { S::F32::load(&tile[unit * width + offset + c].0) } else { zero };
-                let e = exp_normal(w);
-                for s in 0..1 << j {
-                    S::F32::load(&entries[s][c].0).mul(e).store(&mut entries[s | 1 << j][c].0);
+impl PieceSums<'_> {
+    /// Adds `V` cells of `Σ ln(1 + e^x)`. If no exponential can overflow and there are enough bit
+    /// states, it is computed as `ln Π (1 + Π e^w)`, with the inner products over four units at a time
+    /// from a table.
+    #[inline(always)]
+    fn add<S: Simd, const V: usize>(&mut self, bias: &[Cell], tile: &[Cell], at: [usize; 3]) -> usize {
+        let Self { states, lists, partial, table, products, by_sums } = self;
+        let [_, width, offset] = at;
+        let States::Bits(words) = *states else {
+            return piece::<S, _, V, false>(Some(bias), tile, at, *lists, partial, by_sums);
+        };
+        let n_in = tile.len() / width;
+        let mut base = base::<S, V>(Some(bias), offset);
+        // No input, and no partial sum, is beyond these.
+        let (zero, limit) = (S::F32::splat(0.0), S::F32::splat(INPUT_LIMIT));
+        let mut beyond = zero;
+        for (c, base) in base.iter_mut().enumerate() {
+            // Padding has bias −∞ and no weights.
+            *base = base.max(zero.sub(limit));
+            let (mut low, mut high) = (*base, *base);
+            for i in 0..n_in {
+                let w = S::F32::load(&tile[i * width + offset + c].0);
+                low = low.add(w.min(zero));
+                high = high.add(w.max(zero));
+            }
+            beyond = beyond.or(limit.lt(high.max(zero.sub(low))));
+        }
+        if beyond.sign_mask() != 0 || products.factors.len() < MIN_STATES {
+            return piece::<S, _, V, false>(Some(bias), tile, at, *lists, partial, by_sums);
+        }
+
+        let n_groups = n_in.div_ceil(4);
+        table.resize(n_groups * 16 * V, Cell([0.0; CELL]));
+        let (table, _) = table.as_chunks_mut::<V>();
+        for (g, entries) in table.chunks_exact_mut(16).enumerate() {
+            for c in 0..V {
+                let first = if g == 0 { exp_normal(base[c]) } else { S::F32::splat(1.0) };
+                first.store(&mut entries[0][c].0);
+                for j in 0..4 {
+                    let unit = 4 * g + j;
+                    let w = if unit < n_in { S::F32::load(&tile[unit * width + offset + c].0) } else { zero };
+                    let e = exp_normal(w);
+                    for s in 0..1 << j {
+                        S::F32::load(&entries[s][c].0).mul(e).store(&mut entries[s | 1 << j][c].0);
+                    }
                 }
             }
         }
-    }
-    let rows = words.chunks_exact(words_for(n_in));
-    for ((words, factor), exponent) in rows.zip(&mut products.factors).zip(&mut products.exponents) {
-        let mut e = [S::F32::splat(1.0); V];
-        for (words, &word) in table.chunks(16 * 16).zip(words) {
-            for (g, entries) in words.chunks_exact(16).enumerate() {
-                let entry = &entries[(word >> (4 * g) & 15) as usize];
-                for (e, cell) in e.iter_mut().zip(entry) {
-                    *e = e.mul(S::F32::load(&cell.0));
+        let rows = words.chunks_exact(words_for(n_in));
+        for ((words, factor), exponent) in rows.zip(&mut products.factors).zip(&mut products.exponents) {
+            let mut e = [S::F32::splat(1.0); V];
+            for (words, &word) in table.chunks(16 * 16).zip(words) {
+                for (g, entries) in words.chunks_exact(16).enumerate() {
+                    let entry = &entries[(word >> (4 * g) & 15) as usize];
+                    for (e, cell) in e.iter_mut().zip(entry) {
+                        *e = e.mul(S::F32::load(&cell.0));
+                    }
                 }
             }
+            let (mut product, mut exponents) = (S::F32::load(&factor.0), S::F32::load(&exponent.0));
+            for e in e {
+                product = S::take_exponent(product.mul_add(e, product), &mut exponents);
+            }
+            product.store(&mut factor.0);
+            exponents.store(&mut exponent.0);
         }
-        let (mut product, mut exponents) = (S::F32::load(&factor.0), S::F32::load(&exponent.0));
-        for e in e {
-            product = S::take_exponent(product.mul_add(e, product), &mut exponents);
-        }
-        product.store(&mut factor.0);
-        exponents.store(&mut exponent.0);
+        products.n_taken += V;
+        V
     }
-    products.n_taken += V;
-    V
 }
 
 /// A product for each state, stored as eight mantissas and the sums of their exponents.

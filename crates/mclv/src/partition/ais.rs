@@ -167,15 +167,12 @@ fn confirm(
         let n_chains = settings.n_check.max(2);
         let second = weigh(rbm, second, n_chains, settings, Purpose::SecondBase, progress)?;
         log_z.n_states += (n_chains * settings.n_betas) as f64;
-        let difference = log_z.value - second.base - second.weights.log_mean;
-        let error = log_z.std_err.unwrap_or(f64::INFINITY).hypot(second.weights.std_err);
-        let rounding = 1e-6 * log_z.value.abs().max(1.0);
-        if !second.weights.are_healthy() {
+        if second.weights.are_healthy() {
+            let value = second.base + second.weights.log_mean;
+            log_z.compare_with_second_base(value, second.weights.std_err, APART);
+        } else {
             log_z.interval = None;
             log_z.notes.push(Note::SecondBaseUnsound);
-        } else if difference.abs() > APART * error + rounding {
-            (log_z.std_err, log_z.interval) = (None, None);
-            log_z.notes.push(Note::BasesDisagree { difference });
         }
     }
     let scouts = Scouts::send(rbm, Some(base), settings.n_check, settings.seed, Errand::Find, progress)?;

@@ -99,7 +99,8 @@ const STEPS_PER_ROUND: usize = 64;
 ///
 /// # Cost
 /// `n_ladders × (n_betas + 1) × (burn_in + n_steps)` block-Gibbs steps, and 16 bytes of memory for
-/// each recorded step. If the ladders are sound, half as many ladders climb from a second base model.
+/// each recorded step. If the ladders are sound, half as many, but at least five, climb from a second
+/// base model.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{BarSettings, bar}, progress::Silent};
@@ -151,17 +152,13 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
 /// confirm the estimate.
 fn confirm(log_z: &mut LogZ, second: &Climb) {
     /// Both error bars come from few ladders, so estimates are compared by four standard errors: by
-    /// chance one pair in 200 does not agree (Student's t with 7 and 4 degrees of freedom).
+    /// chance about one pair in 200 does not agree (Student's t with 7 and 4 degrees of freedom).
     const APART: f64 = 4.0;
-    let difference = log_z.value - second.log_z;
-    let error = log_z.std_err.unwrap_or(f64::INFINITY).hypot(second.std_err);
-    let rounding = 1e-6 * log_z.value.abs().max(1.0);
-    if !second.is_sound() {
+    if second.is_sound() {
+        log_z.compare_with_second_base(second.log_z, second.std_err, APART);
+    } else {
         log_z.interval = None;
         log_z.notes.push(Note::SecondLaddersUnsound);
-    } else if difference.abs() > APART * error + rounding {
-        (log_z.std_err, log_z.interval) = (None, None);
-        log_z.notes.push(Note::BasesDisagree { difference });
     }
 }
 

@@ -105,6 +105,18 @@ impl LogZ {
         }
     }
 
+    /// Compares the estimate with one from a second base model. If they are more than `n_errors`
+    /// standard errors apart, the error bar and the interval are removed.
+    pub(super) fn compare_with_second_base(&mut self, value: f64, std_err: f64, n_errors: f64) {
+        let difference = self.value - value;
+        let error = self.std_err.unwrap_or(f64::INFINITY).hypot(std_err);
+        let rounding = 1e-6 * self.value.abs().max(1.0);
+        if difference.abs() > n_errors * error + rounding {
+            (self.std_err, self.interval) = (None, None);
+            self.notes.push(Note::BasesDisagree { difference });
+        }
+    }
+
     /// Returns true if the value is exact up to rounding.
     pub fn is_exact(&self) -> bool {
         self.guarantee == Guarantee::Exact

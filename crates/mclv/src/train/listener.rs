@@ -17,7 +17,6 @@ pub trait Listener: Progress {
     fn epoch(&mut self, _metrics: &Metrics) {}
 
     /// Called during the last evaluation, when `done` of `total` units of its work are finished.
-    /// May be called from any thread.
     fn last_evaluation(&self, _done: u64, _total: u64) {}
 
     /// Called when a guard gives a warning.
@@ -38,10 +37,6 @@ impl Progress for LastEvaluation<'_> {
 
     fn cancelled(&self) -> bool {
         self.0.cancelled()
-    }
-
-    fn may_fetch(&self, how: &str) -> bool {
-        self.0.may_fetch(how)
     }
 }
 

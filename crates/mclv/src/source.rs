@@ -157,7 +157,7 @@ impl<'a> Source<'a> {
         let mut bytes = [0; N];
         self.read_exact(&mut bytes).map_err(|e| match e.kind() {
             io::ErrorKind::UnexpectedEof if !self.is_gzip => {
-                Error::malformed(&self.path, "ends within its header; get it again")
+                Error::malformed(&self.path, "ends within its header; download or copy the file again")
             }
             _ => self.broken(e),
         })?;
@@ -195,7 +195,7 @@ impl<'a> Source<'a> {
             return Err(Error::malformed_at(
                 &self.path,
                 format!("byte {position}"),
-                "goes on after the data that its header promises; get it again",
+                "has more bytes than its header announces; download or copy the file again",
             ));
         }
         Ok(hex(&self.reader.into_inner().hash.finalize()))
@@ -211,11 +211,13 @@ impl<'a> Source<'a> {
 pub(crate) fn broken(path: &Path, is_gzip: bool, error: io::Error) -> Error {
     use io::ErrorKind::{InvalidData, InvalidInput, UnexpectedEof};
     match error.kind() {
-        UnexpectedEof if is_gzip => Error::malformed(path, "is a gzip file cut short; get it again"),
-        InvalidData | InvalidInput if is_gzip => {
-            Error::malformed(path, format!("is not intact gzip ({error}); get it again"))
+        UnexpectedEof if is_gzip => {
+            Error::malformed(path, "is a gzip file that was cut short; download or copy it again")
         }
-        UnexpectedEof => Error::malformed(path, "ends too early; get it again"),
+        InvalidData | InvalidInput if is_gzip => {
+            Error::malformed(path, format!("is a damaged gzip file ({error}); download or copy it again"))
+        }
+        UnexpectedEof => Error::malformed(path, "ends too early; download or copy the file again"),
         InvalidData | InvalidInput => Error::malformed(path, error.to_string()),
         _ => Error::io("read", path)(error),
     }
@@ -259,7 +261,7 @@ mod tests {
         let at = good.len() - 8;
         wrong_sum[at] ^= 1;
         let error = content(&wrong_sum, 1000).unwrap_err().to_string();
-        assert!(error.contains("not intact gzip"), "{error}");
+        assert!(error.contains("damaged gzip file"), "{error}");
     }
 
     #[test]

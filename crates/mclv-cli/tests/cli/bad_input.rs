@@ -45,7 +45,7 @@ fn a_truncated_gzip_file_is_refused() {
     refused_as_data(
         "rows-idx3-ubyte.gz",
         [&header[..], &block].concat(),
-        &["gzip", "cut short", "get it again"],
+        &["gzip", "cut short", "download or copy it again"],
     );
 }
 

@@ -135,7 +135,9 @@ pub(crate) fn read_numbers<T>(
 
 fn collect<T>(numbers: impl Iterator<Item = io::Result<T>>, path: &Path) -> Result<Vec<T>> {
     numbers.collect::<io::Result<_>>().map_err(|e| match e.kind() {
-        io::ErrorKind::UnexpectedEof => Error::malformed(path, "is cut short; get it again"),
+        io::ErrorKind::UnexpectedEof => {
+            Error::malformed(path, "was cut short; download or copy the file again")
+        }
         io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Error::malformed(path, e.to_string()),
         _ => Error::io("read", path)(e),
     })

@@ -30,7 +30,7 @@ impl<'a> Archive<'a> {
         }
         io::copy(&mut source.by_ref().take(length), &mut io::sink()).map_err(Error::io("read", path))?;
         let inner = ZipArchive::new(BufReader::new(file)).map_err(|e| {
-            Error::malformed(path, format!("is not an intact .npz archive ({e}); get it again"))
+            Error::malformed(path, format!("is a damaged .npz archive ({e}); download or copy it again"))
         })?;
         Ok(Self { path, inner, sha256: source.finish()? })
     }
@@ -68,10 +68,14 @@ impl<'a> Archive<'a> {
             // At its end a zip entry also verifies its checksum.
             match reader.read(&mut [0]) {
                 Ok(0) => Ok(value),
-                Ok(_) => Err(Error::malformed(path, format!("array {name:?} goes on after its data"))),
-                Err(e) => {
-                    Err(Error::malformed(path, format!("array {name:?} is damaged ({e}); get it again")))
-                }
+                Ok(_) => Err(Error::malformed(
+                    path,
+                    format!("array {name:?} has more bytes than its header announces"),
+                )),
+                Err(e) => Err(Error::malformed(
+                    path,
+                    format!("array {name:?} is damaged ({e}); download or copy the file again"),
+                )),
             }
         })
     }

@@ -9,7 +9,7 @@
 //! **False alarms.** With 2,000 measurements, a standard error is 0.57 % at 93 %, and the limit is
 //! 3.5 standard errors lower, at 91 %. A distribution that covers exactly 93 % would fail for 2
 //! choices of seeds in 10,000; with at most 120 cells, fewer than 3 in 100 even if all of them were
-//! just at the limit. The lowest coverage seen is printed, and was 94.7 %.
+//! just at the limit. The lowest coverage seen is printed, and was 95.7 %.
 //!
 //! **Power.** The plain interval, given always, must fail the same test.
 

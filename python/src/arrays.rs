@@ -152,12 +152,12 @@ impl<T: Value> Sparse<'_, T> {
         let (n_rows, n_columns) = self.shape;
         let n = self.values.len();
         if !self.by_column {
-            let starts = self.starts.iter().map(|&s| s as usize).collect();
-            let columns = self.places.iter().map(|&p| p as u32).collect();
+            let starts: Vec<usize> = self.starts.iter().map(|&s| s as usize).collect();
+            let columns: Vec<u32> = self.places.iter().map(|&p| p as u32).collect();
             return SparseRows::new(
                 n_columns,
-                starts,
-                columns,
+                &starts,
+                &columns,
                 self.values.iter().map(|&x| number(x)).collect(),
             );
         }
@@ -172,7 +172,7 @@ impl<T: Value> Sparse<'_, T> {
                 *to += 1;
             }
         }
-        SparseRows::new(n_columns, starts, columns, values)
+        SparseRows::new(n_columns, &starts, &columns, values)
     }
 
     fn rows(&self, name: &str, clip: bool) -> PyResult<(Rows, Outside)> {

@@ -115,7 +115,7 @@ def test_grey_sparse_rows_give_what_dense_ones_give(digits, gradient):
 
 
 def test_a_sparse_matrix_is_never_expanded_as_a_whole():
-    """A process that may have as much memory as a fourth of the dense matrix learns from the sparse one."""
+    """Training on a sparse matrix takes less memory than a fourth of the dense matrix."""
     code = """
 import mclv, numpy as np, resource
 from scipy import sparse
@@ -145,7 +145,10 @@ def test_scores_are_deterministic_and_near_what_scikit_learn_estimates(bits):
 
 
 def test_partial_fit_learns_from_pieces_of_any_size(bits):
-    """More than the best model without couplings knows; the law of pieces is tested in the library."""
+    """The likelihood exceeds that of the best model without couplings.
+
+    The library tests the law of pieces.
+    """
     rng = np.random.default_rng(0)
     p = bits.mean(0).clip(1e-9, 1 - 1e-9)
     independent = float((p * np.log(p) + (1 - p) * np.log(1 - p)).sum())
@@ -171,7 +174,7 @@ def test_partial_fit_goes_on_bit_for_bit_after_unpickling(bits, tmp_path, settin
             assert np.array_equal(other.components_, rbm.components_)
             assert np.array_equal(other.intercept_visible_, rbm.intercept_visible_)
     forgetful = mclv.BernoulliRBM(10, batch_size=32, random_state=0, **settings).partial_fit(bits[:70])
-    forgetful.components_ = forgetful.components_.copy()  # another model, as far as anybody knows
+    forgetful.components_ = forgetful.components_.copy()  # an assigned array is another model
     assert "_feed" not in forgetful.__getstate__()
     assert not np.array_equal(forgetful.partial_fit(bits[70:71]).partial_fit(bits[71:200]).components_, rbm.components_)
 

@@ -1,4 +1,4 @@
-"""Models that h5py has written as `rbms` does are read by the program named, and what the program writes is read by h5py."""
+"""Check that the program reads models of h5py in the layout of `rbms`, and h5py the program's."""
 
 import subprocess
 import sys

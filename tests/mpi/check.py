@@ -50,7 +50,7 @@ def same(what, results):
 
 
 def trained(folder):
-    """What a run folder holds of the model and of what happened."""
+    """Return the digest of a run's model, and its metrics without times."""
     lines = (folder / "metrics.jsonl").read_text().splitlines()
     return (
         hashlib.sha256((folder / "model.safetensors").read_bytes()).hexdigest(),
@@ -126,7 +126,7 @@ def a_killed_rank_ends_the_job_and_fewer_ranks_go_on(tmp):
     assert job.returncode != 0 and "rank" in said and "signal 9" in said, (job.returncode, said)
     assert not (folder / "model.safetensors").exists(), "it was killed too late to tell anything"
     run(2, "train", "--resume", folder)
-    assert trained(folder)[0] == trained(tmp / "whole")[0], "gone on by 2 ranks, another model came out"
+    assert trained(folder)[0] == trained(tmp / "whole")[0], "2 ranks resumed the run to another model"
     print("a killed rank ends the job; 2 ranks go on from the checkpoint of 4 to the same model")
 
 
@@ -141,7 +141,7 @@ def a_stopped_job_is_gone_on_with(tmp):
     _, said = job.communicate(timeout=60)
     assert job.returncode == 130 and "--resume" in said, (job.returncode, said)
     run(4, "train", "--resume", folder)
-    assert trained(folder)[0] == trained(tmp / "whole")[0], "gone on by 4 ranks, another model came out"
+    assert trained(folder)[0] == trained(tmp / "whole")[0], "4 ranks resumed the run to another model"
     print("a job that is told to stop says how to go on; 4 ranks do, to the same model")
 
 

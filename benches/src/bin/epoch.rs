@@ -4,7 +4,8 @@
 //! Run on a quiet machine, with MNIST in `MCLV_DATA_DIR`:
 //! `cargo run --release -p mclv-benches --bin epoch -- 32 500`. Add `lvs` to measure the tours of
 //! the paper's protocol too (minutes). Names of methods and kinds of rows restrict the run:
-//! `-- 32 PCD-1 grey`. For scikit-learn or PyTorch in the same run: `benches/sklearn_epoch.sh`,
+//! `-- 32 PCD-1 grey`. `epochs=60` makes a run long enough for a profiler. For scikit-learn or
+//! PyTorch in the same run: `benches/sklearn_epoch.sh`,
 //! `benches/torch_epoch.sh`.
 
 use mclv::data::{self, Binarize, DataSpec, Rows, Split};
@@ -14,7 +15,7 @@ use mclv::train::Training;
 use mclv_benches::{best_seconds, machine};
 use mclv_kernels::Isa;
 use mclv_kernels::bits::BitRows;
-use mclv_kernels::layer::{Affine, Columns, Scratch, States, accumulate_outer, column_sums, means, sample};
+use mclv_kernels::layer::{Affine, Columns, Scratch, States, accumulate_outer, means, sample};
 use mclv_kernels::rng::{Draws, Stream};
 use mclv_kernels::tiles::{Tiles, transpose};
 use mclv_kernels::update::{Decay, centre, plain_sgd};
@@ -35,6 +36,7 @@ fn main() {
         let named: Vec<&String> = args.iter().filter(|arg| all.contains(&arg.as_str())).collect();
         named.is_empty() || named.iter().any(|arg| *arg == name)
     };
+    let n_epochs = args.iter().find_map(|a| a.strip_prefix("epochs=")?.parse().ok()).unwrap_or(6);
     let (cd, pcd) = (|k| with(EstimatorName::Cd, k), |k| with(EstimatorName::Pcd, k));
     // All rows give states to the stopping set.
     let carry = Settings { row_fraction: Some(1.0.into()), ..with(EstimatorName::Lvs, 1) };
@@ -53,7 +55,7 @@ fn main() {
             for (name, settings) in cases {
                 // The first epoch warms up; the best of the next counts.
                 let settings = Settings { n_hidden: Some(n_hidden), learning_rate: Some(0.05), ..settings };
-                let seconds = epochs(&rows, settings, 6);
+                let seconds = epochs(&rows, settings, n_epochs);
                 let best = seconds[1..].iter().copied().fold(f64::INFINITY, f64::min);
                 println!("{how} 784 × {n_hidden:<4} {name:<22} {best:7.3} s per epoch");
             }
@@ -107,7 +109,7 @@ fn split(data: &BitRows, n_hidden: usize) {
     let v = States::Bits(data.rows(0, N_ROWS));
     let (mut scratch, mut h_means) = (Scratch::default(), Tiles::zeros(N_ROWS, n_hidden));
     let (mut h, mut next) = (BitRows::zeros(N_ROWS, n_hidden), BitRows::zeros(N_ROWS, n_visible));
-    let columns = Columns::new(n_visible, v);
+    let columns = Columns::new(isa, n_visible, v);
     let mut gradient = Tiles::zeros(n_visible, n_hidden);
     let mut weights = up.weights().clone();
     let mut transposed = down.weights().clone();
@@ -128,8 +130,7 @@ fn split(data: &BitRows, n_hidden: usize) {
         }),
         ("turn v on its side", {
             4.0 * time(Box::new(|| {
-                let columns = Columns::new(n_visible, v);
-                std::hint::black_box(column_sums(isa, &columns));
+                std::hint::black_box(Columns::new(isa, n_visible, v));
             }))
         }),
         ("outer products", {
@@ -137,7 +138,7 @@ fn split(data: &BitRows, n_hidden: usize) {
             let mut pieces = gradient.row_blocks_mut(64);
             4.0 * time(Box::new(|| {
                 for piece in pieces.chunks_mut(n_hidden.div_ceil(64)) {
-                    accumulate_outer(isa, &columns, &h_means, 1e-9, &mut scratch, piece);
+                    accumulate_outer(isa, &columns, &h_means, 1e-9, &mut scratch, piece, None);
                 }
             }))
         }),

@@ -61,7 +61,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         if easy.1 > 0 {
             println!("## declined on easy models: {} of {} (at most 5 % are expected)", easy.0, easy.1);
         }
-        // A label holds on average: no mean of Ẑ/Z far above 1, and for unbiased ones none far below.
+        // A label holds if no mean of Ẑ/Z is far above 1. For unbiased estimates, none may be far
+        // below 1 either.
         for label in ["unbiased", "lower bound"] {
             let of_label: Vec<f64> =
                 labels.iter().filter(|(l, _)| l.contains(label)).map(|(_, z)| *z).collect();

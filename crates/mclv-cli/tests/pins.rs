@@ -161,7 +161,7 @@ fn check(name: &str, commands: &str) {
     }
 }
 
-/// What the commands print and write, as the text of a pin.
+/// Runs the commands and returns their output and files as the text of a pin.
 fn run(commands: &str) -> String {
     let mut sandbox = Sandbox::new();
     if std::env::var("MCLV_ISA").is_ok_and(|isa| isa == "portable") {
@@ -187,8 +187,8 @@ fn run(commands: &str) -> String {
     text
 }
 
-/// What one command prints. A failure adds the exit code, and a warning the lines of standard
-/// error.
+/// Runs one command and returns its output. A failure adds the exit code, and a warning adds the
+/// lines of standard error.
 fn output(sandbox: &Sandbox, command: &str) -> Value {
     let args: Vec<&str> = command.split(' ').chain(["--json"]).collect();
     let outcome = sandbox.run(&args);
@@ -225,8 +225,8 @@ fn files(folder: &Path) -> Files {
 /// The most lines of metrics that a pin holds; of longer ones it holds a digest.
 const READABLE: usize = 40;
 
-/// What is pinned of a file depends on its kind. `None` for the run folders of `reproduce`: the
-/// other files hold their results.
+/// Returns the pinned part of a file, which depends on its kind. Returns `None` for the run folders
+/// of `reproduce`, because other files hold their results.
 fn content(name: &str, bytes: &[u8]) -> Option<Value> {
     let text = || std::str::from_utf8(bytes).unwrap();
     let is_reproduction = name.starts_with("r/");

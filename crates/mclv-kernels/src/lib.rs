@@ -36,3 +36,17 @@ pub mod tiles;
 pub mod update;
 
 pub use isa::Isa;
+
+/// Asks the CPU to bring `values` into its cache. Results do not depend on it.
+///
+/// Rows at random places of a large array are then fetched side by side, not one after the other.
+pub fn prefetch<T>(values: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    for line in (0..size_of_val(values)).step_by(64) {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        // SAFETY: the address lies within `values`, and every x86-64 CPU has this instruction.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(values.as_ptr().cast::<i8>().add(line)) };
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = values;
+}

@@ -88,19 +88,8 @@ impl Case {
         if !real {
             return vec![Held::Bits(self.packed())];
         }
-        // Lists need not touch each other: an entry that belongs to none stands before each.
-        let (mut spans, mut units, mut values) = (Vec::new(), Vec::new(), Vec::new());
-        for row in self.x.chunks(self.n_in) {
-            units.push(0);
-            values.push(f32::NAN);
-            let first = values.len();
-            for (i, &x) in row.iter().enumerate().filter(|(_, x)| **x != 0.0) {
-                units.push(i as u32);
-                values.push(x);
-            }
-            spans.push([first, values.len()]);
-        }
-        vec![Held::Reals(self.x.clone()), Held::Sparse { spans, units, values }]
+        let values = self.x.iter().copied().filter(|&x| x != 0.0).collect();
+        vec![Held::Reals(self.x.clone()), Held::Sparse(self.packed(), values)]
     }
 
     /// `b_j + Σ_i w_ij x_i`, units in order, single precision: the sum that the kernels promise.
@@ -121,7 +110,7 @@ impl Case {
 pub(crate) enum Held {
     Bits(BitRows),
     Reals(Vec<f32>),
-    Sparse { spans: Vec<[usize; 2]>, units: Vec<u32>, values: Vec<f32> },
+    Sparse(BitRows, Vec<f32>),
 }
 
 impl Held {
@@ -129,7 +118,7 @@ impl Held {
         match self {
             Self::Bits(rows) => States::Bits(rows.words()),
             Self::Reals(values) => States::Reals(values),
-            Self::Sparse { spans, units, values } => States::Sparse(SparseStates { spans, units, values }),
+            Self::Sparse(marks, values) => States::Sparse(SparseStates { words: marks.words(), values }),
         }
     }
 }

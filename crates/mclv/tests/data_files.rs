@@ -222,7 +222,8 @@ fn ragged_and_empty_csv_files_are_refused() {
     assert!(matches!(csv("cat\ndog\n", Some("0")), Err(Error::Empty { .. })));
 }
 
-/// Damage files at random places: whatever comes of it, it is a value or an error, never a panic or a flood.
+/// Files that are damaged at random places give a value or an error, never a panic or a huge
+/// allocation.
 #[test]
 fn damaged_files_never_panic() {
     let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");

@@ -280,7 +280,8 @@ fn a_missing_set_is_not_fetched_for_a_listener_that_does_not_allow_it() {
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }
 
-/// The whole path from a mirror that lies to the message; `data/download.rs` tests the details.
+/// Tests the whole path from a mirror with wrong content to the error message. `data/download.rs`
+/// tests the details.
 #[cfg(feature = "fetch")]
 #[test]
 fn a_mirror_that_does_not_deliver_is_named_and_leaves_no_file() {
@@ -298,7 +299,7 @@ fn a_mirror_that_does_not_deliver_is_named_and_leaves_no_file() {
     });
     let dir = tempfile::tempdir().unwrap();
     let mirrors = Mirrors::At(vec![base.clone()]);
-    // To call `fetch` is to allow it; a listener allows it to `load`.
+    // `fetch` may always download. `load` may download if its listener allows it.
     for error in [
         load_with(&spec("mnist"), &search(dir.path()), &mirrors, &Allows).unwrap_err(),
         fetch_with("mnist", &search(dir.path()), &mirrors, &Silent).unwrap_err(),

@@ -130,7 +130,7 @@ fn damaged_files_are_refused() {
         ("more.npy", &[npy.as_slice(), b"x"].concat(), "has more bytes than"),
         ("magic.npy", b"PK\x03\x04abcdefghijkl".as_slice(), "does not begin like a NumPy file"),
         ("empty.npy", b"", "ends too early"),
-        ("cut.npz", &npz[..npz.len() / 2], "not an intact .npz archive"),
+        ("cut.npz", &npz[..npz.len() / 2], "a damaged .npz archive"),
         ("magic.npz", &npy, "does not begin like an .npz"),
         ("flipped.npz", &flipped, "array \"X\""),
     ] {

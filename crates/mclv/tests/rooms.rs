@@ -89,7 +89,7 @@ fn uses(src: &Path) -> BTreeMap<String, BTreeSet<String>> {
     uses
 }
 
-/// Every use of a room that does not stand before the one that uses it.
+/// Lists every use of a room that does not come before the using room in `order`.
 fn wrong(uses: &BTreeMap<String, BTreeSet<String>>, order: &[String]) -> Vec<String> {
     let place = |room: &str| order.iter().position(|known| known == room);
     let mut wrong = Vec::new();

@@ -62,7 +62,8 @@ fn whole_passes_are_epochs_bit_for_bit() {
     }
 }
 
-/// Pass over the rows `N_PASSES` times in pieces of whole minibatches; `forgetful`: begin anew at the model with each.
+/// Passes over the rows `N_PASSES` times in pieces of whole minibatches and returns the likelihood.
+/// If `forgetful`, each piece begins a new feed from the current model.
 fn in_pieces(settings: &Settings, rows: &Rows, forgetful: bool) -> f64 {
     const SIZES: [usize; 6] = [64, 192, 64, 128, 64, 128];
     let seed = settings.seed.unwrap_or_default();
@@ -88,8 +89,9 @@ fn in_pieces(settings: &Settings, rows: &Rows, forgetful: bool) -> f64 {
 
 const N_PASSES: u64 = 6;
 
-/// A random order cut into pieces of whole minibatches, each shuffled again, is a random order: without centring, whose
-/// offsets are other ones during the first pass, models have the same law as those of whole passes.
+/// A random order that is cut into pieces of whole minibatches, each shuffled again, is a random
+/// order. So models have the same law as those of whole passes. Centring is off, because its
+/// offsets differ during the first pass.
 #[test]
 fn pieces_of_whole_minibatches_give_the_law_of_whole_passes() {
     let rows = digits();
@@ -113,7 +115,7 @@ fn pieces_of_whole_minibatches_give_the_law_of_whole_passes() {
             let variance = |s: Summary| s.sd.unwrap().powi(2) / s.n as f64;
             (a.mean - b.mean) / (variance(a) + variance(b)).sqrt()
         };
-        // With 78 degrees of freedom, beyond 4 once in 7,000 choices of seeds.
+        // With 78 degrees of freedom, `|z|` exceeds 4 for one choice of seeds in 7,000.
         let z_pieces = z(false);
         assert!(z_pieces.abs() < 4.0, "{settings:?}: {z_pieces}");
         // If chains and momentum were thrown away after each piece, this would be seen.
@@ -159,7 +161,7 @@ fn chains_go_on_from_piece_to_piece_to_the_models_distribution() {
         };
         (0..4).map(z).collect()
     };
-    // Four units: beyond 4.2 once in 9,000 seeds.
+    // The largest `|z|` of four units exceeds 4.2 for one seed in 9,000.
     let (kept, thrown_away) = (z_of_units(false), z_of_units(true));
     assert!(kept.iter().all(|&z| z < 4.2), "{kept:?}");
     assert!(thrown_away.iter().any(|&z| z > 4.2), "{thrown_away:?}");
@@ -208,7 +210,7 @@ fn damaged_bytes_and_rows_that_do_not_fit_are_refused() {
     }
 }
 
-/// Says stop when asked for the so-many-eth time.
+/// Cancels the work the `n`th time that it is asked, where `n` is the number inside.
 struct Stop(AtomicU64);
 
 impl Progress for Stop {

@@ -78,7 +78,7 @@ fn rows_that_do_not_fit_are_refused() {
     assert!(matches!(result.err(), Some(Error::ShapeMismatch { .. })));
 }
 
-/// The same listener hears the same of rows in memory as of a run: epochs, and evaluations with the model.
+/// A listener hears of epochs, and of evaluations with their models, in memory as in a run.
 #[test]
 fn a_listener_hears_of_evaluations_in_memory_too() {
     #[derive(Default)]
@@ -226,8 +226,9 @@ fn an_estimator_of_ones_own_trains_and_resumes() {
     assert_ne!(Training::new(settings()).fit(&rows).unwrap().model, whole.model);
 }
 
-/// Thirty patterns far from each other: at these rates a chain by itself does not find them all, and mass moves to where it is.
-/// (Chains can do with a rate of 0.02.)
+/// The data are thirty patterns far from each other. At these learning rates a persistent chain
+/// does not find all of them, and probability moves to the patterns where chains are. (PCD learns
+/// them at a rate of 0.02.)
 #[test]
 fn the_default_settings_learn_what_persistent_chains_do_not() {
     let spec = DataSpec { source: "bars-and-stripes:4".into(), ..DataSpec::default() };

@@ -410,13 +410,14 @@ fn a_run_that_stopped_early_stays_as_it_is() {
     assert!(std::fs::read(run.join("model.safetensors")).unwrap() == model);
 }
 
-/// A weight of 2 and a row given twice make the same model; likelihoods are means by weight; a run goes on with the same
-/// weights or not at all.
+/// Training reaches the optimum of the weighted likelihood. A run resumes only with the same
+/// weights.
 #[test]
 fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
-    // Ten rows of four units; a file is divided by the seed, so all rows of a kind share their weight.
+    // There are two kinds of rows, ten of each. The seed divides the file into parts, so all rows
+    // of a kind have the same weight.
     let rows = ["1,1,0,0", "0,0,1,1"];
     let lines: Vec<&str> = (0..20).map(|r| rows[r % 2]).collect();
     std::fs::write(path("rows.csv"), lines.join("\n")).unwrap();
@@ -446,7 +447,8 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
     let model = ModelFile::load(path("run").join("model.safetensors")).unwrap();
     assert_eq!(model.provenance.settings["weights"]["sha256"].as_str().unwrap().len(), 64);
 
-    // Going on: identical with the same file, refused with another or none.
+    // A resumed run gives the same model with the same weights. Without the file, or with another,
+    // it is rejected.
     let broken = path("broken");
     begin(&broken, &input, &mut Script::stop_after(100)).unwrap();
     let resume = || go_on(&broken, &mut Silent);
@@ -469,7 +471,7 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
     let read = |run: &str| std::fs::read(path(run).join("model.safetensors")).unwrap();
     assert!(read("run") == read("broken"));
 
-    // One weight for each training row is as good; any other number is not.
+    // The file may have one weight for each training row instead. Any other number is rejected.
     std::fs::write(path("w.csv"), vec!["1"; 16].join("\n")).unwrap();
     trained(&path("sixteen"), &input);
     std::fs::write(path("w.csv"), vec!["1"; 17].join("\n")).unwrap();

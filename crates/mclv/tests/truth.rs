@@ -31,8 +31,8 @@ fn small_budget() -> Budget {
     Budget { n_betas: 500, ..Budget::COMMAND }
 }
 
-/// Six seeds for each model. An interval that holds 95 % of the time holds in at least all but 11 of 120 cases but for one
-/// choice of seeds in 10,000, and in at least 3 of 6 but for one in 10,000.
+/// There are six seeds for each of 15 models. If intervals hold 95 % of the time, more than 9 of 90
+/// miss for 1.5 % of the choices of seeds, and more than 3 of 6 for one choice in 10,000.
 #[test]
 fn intervals_of_tours_hold_where_modes_are_far_apart() {
     let (mut held, mut given, mut asked) = (0, 0, 0);
@@ -46,8 +46,8 @@ fn intervals_of_tours_hold_where_modes_are_far_apart() {
     assert!(held + 9 >= given, "{held} of {given} intervals hold");
 }
 
-/// Control: without scouts, tours that begin at rows of one mode miss the other by `ln 2` and see nothing of it. They
-/// must not claim anything then.
+/// Control: without scouts, tours from rows of one mode miss the other mode, and the estimate is
+/// `ln 2` too low without a sign of it. The estimate must have no interval then.
 #[test]
 fn without_scouts_a_mode_is_missed_and_nothing_is_claimed() {
     let case = hard_models::two_modes(Choice::HeldIn)
@@ -117,8 +117,9 @@ fn intervals_of_ais_and_bar_hold_where_they_are_given() {
     assert!(held + 4 >= given, "{held} of {given} intervals hold");
 }
 
-/// Labels follow from the plan. With a budget that cuts some tours, the mean of `Ẑ/Z` over seeds is at most 1, whether
-/// tours were cut or not: the mixture is a lower bound, its parts are not.
+/// Labels follow from the plan. With a budget that cuts some tours, the mean of `Ẑ/Z` over all
+/// seeds is at most 1. This mean covers runs with and without cut tours. The mean of one kind alone
+/// is no lower bound.
 #[test]
 fn labels_do_not_depend_on_the_outcome() {
     let case = hard_models::rare_escapes(Choice::HeldIn).remove(0);

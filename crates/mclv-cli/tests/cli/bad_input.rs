@@ -1,4 +1,4 @@
-//! What cannot work is refused in words that help, and leaves nothing behind.
+//! Test that bad input is rejected with a helpful message and leaves all files unchanged.
 
 use crate::support::{Sandbox, npy};
 

@@ -1,4 +1,4 @@
-//! What should work does, in words and as JSON.
+//! Test the results of commands, as text and as JSON.
 
 use crate::support::{Sandbox, keys};
 use serde_json::{Value, json};
@@ -156,7 +156,8 @@ fn a_model_survives_every_format() {
     assert!(of("m.safetensors") == of("m.npz") && of("m.npz") == of("parts.weights.npy"));
     sandbox.succeeds(&["convert", "m.safetensors", "twin.npz"]);
     assert!(sandbox.bytes("twin.npz") == sandbox.bytes("m.npz"), "no dates inside");
-    // An import forgets the past but not that it is one; a copy keeps it.
+    // An imported model loses its provenance but records the file it came from. A copied model
+    // keeps its provenance.
     let imported = sandbox.json(&["inspect", "back.safetensors"]);
     assert_eq!(imported["provenance"]["imported_from"], "parts.weights.npy");
     sandbox.succeeds(&["convert", "m.safetensors", "copy.safetensors"]);
@@ -339,7 +340,7 @@ fn every_command_explains_itself() {
     assert!(sandbox.succeeds(&["--version"]).starts_with("mclv "));
 }
 
-/// Every line of help that begins like a command is one the program understands.
+/// The program accepts every example command in its help.
 #[test]
 fn the_examples_in_the_help_are_right() {
     let sandbox = Sandbox::new();
@@ -358,8 +359,7 @@ fn the_examples_in_the_help_are_right() {
         let help = sandbox.succeeds(&[command, &["--help"]].concat());
         let lines = help.lines().filter_map(|line| line.strip_prefix("  mclv "));
         for line in lines.filter(|line| !line.starts_with(' ')) {
-            // What follows two spaces is a remark. Asking for help comes last, so that nothing is
-            // done.
+            // Text after two spaces is a remark. `--help` is appended, so that no command runs.
             let args: Vec<&str> = line.split("  ").next().unwrap().split(' ').collect();
             let outcome = sandbox.run(&[&args[..], &["--help"]].concat());
             assert_eq!(outcome.code, Some(0), "mclv {line}: {}", outcome.stderr);

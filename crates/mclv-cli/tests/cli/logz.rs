@@ -1,4 +1,4 @@
-//! Several ways to one log Z, and likelihoods from it.
+//! Test that all methods agree on log Z, and test the likelihoods computed from it.
 
 use crate::support::{Sandbox, keys, without_times};
 use serde_json::Value;
@@ -42,8 +42,8 @@ fn all_methods_agree_with_enumeration() {
                 (Some(method), Some(of_z))
             );
             let error = number(&estimate["value"]) - exact;
-            // Four error bars: one alarm in sixteen thousand by chance, and the seed is fixed.
-            // Without an error bar nothing is claimed.
+            // An error exceeds four error bars for one seed in 16,000, and this seed is fixed. An
+            // estimate without an error bar makes no claim.
             if let Some(std_err) = estimate["std_err"].as_f64() {
                 assert!(error.abs() <= 4.0 * std_err + 1e-9, "{run}: {estimate}");
             }
@@ -116,10 +116,10 @@ fn the_best_method_that_can_be_afforded_is_taken() {
         (&note["note"], &note["completion"]),
         (&Value::from("tours-do-not-return"), &Value::from(0.0))
     );
-    // Forced, they give a lower bound.
+    // If tours are requested anyway, they give a lower bound.
     let estimate = &sandbox.json(&[&args[..], &["--method", "mclv"]].concat())["estimates"][0];
     assert_eq!((estimate["guarantee"].as_str(), &estimate["interval"]), (Some("lower-bound"), &Value::Null));
-    // Without data, AIS; tours if they are asked for, from a set of pilot chains.
+    // Without data, the default is AIS. Requested tours use a stopping set from pilot chains.
     sandbox.succeeds(&["convert", model, "bare.npz"]);
     let bare = sandbox.json(&["logz", "bare.npz", "--time-limit", "0", "--n-betas", "200"]);
     assert_eq!((&bare["estimates"][0]["method"], &bare["data"]), (&Value::from("ais"), &Value::Null));

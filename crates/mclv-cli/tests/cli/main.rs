@@ -1,4 +1,4 @@
-//! The command from outside. One program: ten would be linked ten times.
+//! Test the command as users run it. All modules form one test program, which is linked once.
 
 mod bad_input;
 mod commands;

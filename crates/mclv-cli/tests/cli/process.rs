@@ -1,4 +1,4 @@
-//! The program behaves among others: it stops when asked to, and does not mind if nobody listens.
+//! Test the program among other processes: an interrupt stops it, and a closed pipe is no error.
 
 use crate::support::Sandbox;
 

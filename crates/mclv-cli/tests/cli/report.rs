@@ -76,7 +76,7 @@ fn training_ends_in_a_report_of_what_was_recorded() {
         likelihood[0]["y"].as_array().unwrap().iter().map(|y| y.as_f64().unwrap()).collect();
     assert_eq!((recorded.len(), drawn.len()), (6, 6));
     assert!(recorded.iter().zip(&drawn).all(|(a, b)| (a - b).abs() < 1e-4), "{recorded:?} {drawn:?}");
-    // Made again it says the same, but for times of tours.
+    // A second report of the same run has the same charts.
     sandbox.succeeds(&["report", "run", "-o", "again.html"]);
     assert_eq!(self::charts(&read(&sandbox, "again.html")), charts);
     sandbox.refuses(&["report", "run", "-o", "again.html"], &["again.html", "--force"]);
@@ -102,7 +102,7 @@ fn a_damaged_run_still_gives_a_report_that_says_what_is_missing() {
             && charts(&html)["likelihood-0"][0]["series"][0]["x"] == serde_json::json!([1.0, 3.0])
     );
 
-    // One file after the other goes; as long as one can be read there is a report.
+    // The loop removes one file after the other. There is a report as long as one can be read.
     for (file, still) in [
         ("model.safetensors", true),
         ("best.safetensors", true),

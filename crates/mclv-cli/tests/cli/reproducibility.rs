@@ -1,4 +1,4 @@
-//! The same question has the same answer, whatever the machine does.
+//! Test that the seed decides results, whatever the number of threads and the instruction set.
 
 use crate::support::{Sandbox, without_times};
 use serde_json::Value;

@@ -23,8 +23,7 @@ fn floats(bytes: &[u8]) -> Vec<f32> {
     npyz::NpyFile::new(bytes).unwrap().into_vec().unwrap()
 }
 
-/// A model of `n` units, hand-made, of which nothing else is known: `bias` for each visible unit,
-/// no weights.
+/// Writes a model with these visible biases and zero weights, as arrays without provenance.
 fn bare_model(sandbox: Sandbox, bias: &[f32]) -> Sandbox {
     let n = bias.len() as u64;
     sandbox
@@ -89,8 +88,8 @@ fn a_summary_says_what_was_done() {
     assert!(rows.len() == 2 && rows.iter().all(|row| row.as_str().is_some_and(|row| row.len() == 64)));
 }
 
-/// Two modes, all on and all off, which no chain of this length leaves; and units that know nothing
-/// of each other.
+/// The `stuck` model has two modes, all units on and all units off, which no chain of this length
+/// leaves. The `bare` model has independent units, so its chains mix.
 #[test]
 fn chains_that_do_not_mix_are_warned_of() {
     let sandbox = bare_model(Sandbox::new(), &[0.5; 4])
@@ -158,7 +157,7 @@ fn known_units_keep_the_values_of_their_rows() {
             (&json["n_samples"], &json["n_known"], &json["known"]),
             (&json!(2), &json!(2), &json!(known))
         );
-        // Of each row the first half is known; the other is as the biases have it.
+        // The first half of each row is known. The biases decide the other half.
         assert_eq!(read(&sandbox.bytes("s.npy")).2, [1, 0, 1, 0, 0, 1, 1, 0], "{known}");
     }
     let args = ["--given", "rows.npy", "--known", "columns:1", "--rows", "1", "-n", "2", "-o", "t.npy"];

@@ -74,7 +74,8 @@ impl Sandbox {
         }
     }
 
-    /// Run it; it must succeed, and have nothing to say on standard error. Returns standard output.
+    /// Runs the program and returns its standard output. The program must succeed and print nothing
+    /// on standard error.
     pub(crate) fn succeeds(&self, args: &[&str]) -> String {
         let outcome = self.run(args);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (Some(0), ""), "{args:?}");
@@ -87,8 +88,8 @@ impl Sandbox {
         serde_json::from_str(&text).unwrap_or_else(|e| panic!("{args:?} printed {text}: {e}"))
     }
 
-    /// Run it; it must fail with code 1, print nothing, explain itself in all these words, and
-    /// leave every file as it was.
+    /// Runs the program, which must fail with code 1 and print nothing on standard output. Its
+    /// error must contain all `words`, and every file must stay as it was.
     pub(crate) fn refuses(&self, args: &[&str], words: &[&str]) {
         self.fails_with(1, args, words);
     }
@@ -142,7 +143,7 @@ pub(crate) fn keys(value: &Value) -> Vec<&str> {
     keys
 }
 
-/// What is left of a result when wall times are dropped.
+/// Removes wall times from a result.
 pub(crate) fn without_times(mut value: Value) -> Value {
     fn visit(value: &mut Value) {
         match value {

@@ -171,7 +171,7 @@ fn the_tail_function_is_saved() {
         assert!(at_one[3] < at_one[2] && at_one[2] < at_one[4]);
         let last = of_set.last().unwrap();
         assert_eq!((last[1], last[2]), (number(&set["longest"]), 0.0));
-        // Kac's sum over the whole function: no length is left out.
+        // The tail function sums to the mean length, so no length is left out.
         let sum: f64 = of_set.windows(2).map(|w| w[0][2] * (w[1][1] - w[0][1])).sum();
         assert!((sum - number(&set["mean_length"]["value"])).abs() < 1e-9);
     }

@@ -8,8 +8,8 @@ use std::time::{Duration, Instant};
 #[test]
 fn training_on_digits_needs_no_other_argument_and_raises_the_likelihood() {
     let sandbox = Sandbox::new().with_model("start.safetensors", 25);
-    // Six units of this model can be taken away, and the likelihood of test rows changes by 0.006
-    // nats.
+    // A warning of idle units is right here: without six of its units, the likelihood of test rows
+    // changes by 0.006 nats.
     let outcome = sandbox.run(&["train", "digits"]);
     assert_eq!(outcome.code, Some(0));
     assert!(
@@ -93,7 +93,7 @@ fn a_config_file_gives_the_run_again() {
     sandbox.json(&["train", "--config", "a/config.toml", "-o", "b"]);
     assert!(sandbox.bytes("a/model.safetensors") == sandbox.bytes("b/model.safetensors"));
     assert!(sandbox.bytes("a/config.toml") == sandbox.bytes("b/config.toml"));
-    // A seed that is given counts, also if it is the default.
+    // A seed on the command line wins over the file, even if it is the default seed.
     sandbox.json(&["train", "--config", "a/config.toml", "--seed", "0", "-o", "c"]);
     assert!(String::from_utf8(sandbox.bytes("c/config.toml")).unwrap().contains("seed = 0"));
 }
@@ -157,7 +157,7 @@ fn flags_override_a_config_file_booleans_too() {
         (&true.into(), &false.into(), &"off".into())
     );
     assert_eq!(back["unfinished"], "keep");
-    // What belongs to tours goes with them.
+    // Another estimator drops the settings of tours.
     let pcd = run(&[&config[..], &["--gradient", "pcd"]].concat(), "c");
     assert_eq!((&pcd["k"], &pcd["unfinished"], &pcd["clip"]), (&3.into(), &Value::Null, &2.0.into()));
     let adam = run(&[&config[..], &["--optimizer", "adam"]].concat(), "d");
@@ -260,8 +260,8 @@ fn divergence_fails_with_advice_and_keeps_the_last_good_model() {
     sandbox.succeeds(&["inspect", "run/model.safetensors"]);
 }
 
-/// Start a long run, send signals once it has made some progress, and wait: its exit code, and what
-/// it said.
+/// Starts a long run, sends signals after some progress, and waits for the run to end. Returns its
+/// exit code and standard error.
 #[cfg(unix)]
 fn stop(sandbox: &Sandbox, args: &[&str], signals: &[&str]) -> (Option<i32>, String) {
     let process = sandbox.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
@@ -308,8 +308,8 @@ fn interrupted_and_killed_runs_go_on_to_the_same_model() {
         assert_eq!(lines("run"), lines("whole"));
         std::fs::remove_dir_all(sandbox.path("run")).unwrap();
     };
-    // Batch systems send a signal to the launcher and to what it has launched: it arrives more than
-    // once.
+    // Batch systems signal the launcher and the processes that it started, so a signal can arrive
+    // more than once.
     for signals in [&["INT"], &["TERM"], ["TERM", "TERM", "TERM"].as_slice()] {
         let (code, said) = stop(&sandbox, &args("run"), signals);
         assert!(
@@ -341,7 +341,7 @@ fn weights_change_the_model_and_bad_ones_are_refused_with_their_place_and_the_cu
     assert!((plain - even).abs() < 1e-4, "{plain} and {even}");
     let uneven = train("uneven", &["--weights", "uneven.csv"]);
     assert!((plain - uneven).abs() > 1e-2, "{plain} and {uneven}");
-    // The run's own configuration has them.
+    // The configuration of the run records the weights.
     assert_eq!(
         sandbox.json(&["train", "--config", "uneven/config.toml", "-o", "again"])["metrics"]["train_log_likelihood"],
         uneven

@@ -1,4 +1,4 @@
-//! What `mclv tours`, `sample`, `report`, `plot` and `selftest` say is true.
+//! Test that `mclv tours`, `sample`, `report`, `plot` and `selftest` make only true statements.
 //!
 //! Seeds are fixed, so that every test passes each time. Where a test rests on chance, its
 //! false-alarm rate for random seeds is given.
@@ -58,8 +58,8 @@ fn verdict(html: &str) -> (&str, &str) {
     (level, text)
 }
 
-/// Every shape of a small model: tours that can be solved have the exact numbers beside them, the
-/// others do without.
+/// `mclv tours` works for every shape of a small model, and adds exact numbers if the tours can be
+/// solved.
 #[test]
 fn tours_work_whatever_the_shape_of_the_model() {
     let sandbox = Sandbox::new();
@@ -88,7 +88,7 @@ fn tours_work_whatever_the_shape_of_the_model() {
             assert!(off.abs() <= 5.0 * number(&mean["std_err"]) + 1e-9, "{set}");
         }
     }
-    // The finding itself.
+    // A trained model of 16 × 4 units is solved too.
     let train =
         ["train", "bars-and-stripes:4", "--n-hidden", "4", "--epochs", "5", "-o", "run", "--no-report"];
     sandbox.succeeds(&train);
@@ -96,8 +96,8 @@ fn tours_work_whatever_the_shape_of_the_model() {
     assert!(text.contains("exactly"), "{text}");
 }
 
-/// Modes that no chain leaves: all tours return at once, most to their own start. They are called
-/// stuck, and so are samples.
+/// No chain leaves a mode of this model, so all tours return at once, most to their own start.
+/// `mclv tours` reports the chain as stuck, and `mclv sample` warns of it.
 #[test]
 fn a_chain_that_hardly_moves_is_named_wherever_something_rests_on_it() {
     let sandbox = Sandbox::new().with_file("one.csv", csv(&BitRows::from_words(12, vec![0; 20])));
@@ -147,8 +147,8 @@ fn a_chain_that_hardly_moves_is_named_wherever_something_rests_on_it() {
     );
 }
 
-/// The own-start returns are explained by the staying probability of enumeration: five standard
-/// errors, 6e-7.
+/// The share of tours that return to their own start in one step is the enumerated staying
+/// probability within five standard errors (false alarm 6e-7).
 #[test]
 fn own_starts_are_explained_by_staying_probabilities() {
     let rbm = random_rbm(8, 6, 1.5, 7);
@@ -202,13 +202,13 @@ fn clamped_chains_that_mix_are_not_warned_of() {
     assert!(outcome.stderr.contains("warning: chains differ"), "{}", outcome.stderr);
 }
 
-/// Tours that do not return and units that do nothing colour the page of a run, whatever the guards
-/// of training said.
+/// The verdict on the page of a run reports idle units and tours that do not return, whatever the
+/// guards of training reported.
 #[test]
 fn the_worst_that_is_known_colours_the_page_of_a_run() {
     let sandbox = Sandbox::new();
     let train = ["train", "digits", "--no-report", "--eval-every", "3"];
-    // A run in which everything is as it should be, but for what is changed below.
+    // This run has no problems until its model is changed below.
     sandbox.succeeds(&[&train[..], &["--n-hidden", "6", "--epochs", "30", "-o", "small"]].concat());
     let page = |run: &str| {
         sandbox.succeeds(&["report", run]);
@@ -243,8 +243,8 @@ fn the_worst_that_is_known_colours_the_page_of_a_run() {
     assert!(!html.contains("No problems found"));
 }
 
-/// Grey rows, rows cut at a threshold, other data: each kind has a chart and a name, and nothing is
-/// said to be the same.
+/// Grey rows, thresholded rows and other data are three kinds of data. Each kind has a chart and a
+/// title of its own, and a note says that likelihoods of different kinds cannot be compared.
 #[test]
 fn likelihoods_of_different_data_are_never_drawn_on_one_axis() {
     let sandbox = Sandbox::new();

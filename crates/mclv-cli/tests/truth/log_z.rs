@@ -1,4 +1,4 @@
-//! What `mclv logz` and `mclv likelihood` say is true.
+//! Test that `mclv logz` and `mclv likelihood` make only true statements.
 
 use crate::support::{Sandbox, npy};
 use serde_json::Value;
@@ -56,8 +56,8 @@ fn number(value: &Value) -> f64 {
     number
 }
 
-/// Every claim of an estimate is compared with the truth: the interval contains it, the error bar
-/// is not too small by more than five times.
+/// Asserts that the claims of an estimate are true: its interval contains `log_z`, and its error is
+/// at most five error bars.
 fn holds(estimate: &Value, log_z: f64) {
     if let Some(interval) = estimate["interval"].as_array() {
         let (low, high) = (number(&interval[0]), number(&interval[1]));
@@ -69,8 +69,8 @@ fn holds(estimate: &Value, log_z: f64) {
     }
 }
 
-/// An imported model without data, and a model with rows of one of its two modes. The program of
-/// before said 0 at an error bar of 0, and "all agree".
+/// Tests a model with two modes, without data and with rows of only one mode. An earlier version of
+/// the program reported 0 with an error bar of 0, and "all agree".
 #[test]
 fn no_mode_is_missed_with_confidence() {
     let model = TwoModes { n_visible: 48, n_hidden: 48, w: 0.15 };
@@ -90,12 +90,12 @@ fn no_mode_is_missed_with_confidence() {
         let text = sandbox.succeeds(&args);
         assert!(text.contains("a mode of the model that no chain has visited"), "{text}");
     }
-    // By default, without a method, nothing is claimed that is not so either.
+    // The default method makes no false claim either.
     holds(&sandbox.json(&["logz", "model.npy", "--time-limit", "0"])["estimates"][0], log_z);
 }
 
-/// A lower bound far below is no agreement, an unknown error is not zero, and there is a line
-/// between the table and notes.
+/// A lower bound far below the exact value is not reported as agreement, and an unknown error is
+/// not reported as zero. Each note has a line of its own.
 #[test]
 fn bounds_and_unknown_errors_are_no_agreement() {
     let sandbox = Sandbox::new();

@@ -1,9 +1,9 @@
-//! What `mclv train` says is true.
+//! Test that `mclv train` makes only true statements.
 //!
 //! Each run is made twice: by the program, and epoch by epoch in the library with the same seed.
-//! The second gives the model after every epoch, and enumeration its likelihoods. Everything that
-//! the first prints or writes is compared with them: the terminal's table, JSON, `metrics.jsonl`,
-//! model files and the page.
+//! The library gives the model after every epoch, and enumeration gives the likelihoods of these
+//! models. Everything that the program prints or writes is compared with them: the terminal's
+//! table, JSON, `metrics.jsonl`, model files and the page.
 
 use crate::support::{Sandbox, without_times};
 use mclv::data::{DataSpec, Rows, Split};
@@ -32,7 +32,7 @@ const CASES: &[Case] = &[
         data: "bars-and-stripes:4",
         flags: &["--n-hidden", "8", "--epochs", "60", "--gradient", "lvs", "--unfinished", "keep"],
     },
-    // So fast that the last model is not the best.
+    // The learning rate is so large that the last model is not the best.
     Case {
         data: "digits",
         flags: &["--n-hidden", "12", "--epochs", "8", "--learning-rate", "2", "--schedule", "constant"],
@@ -189,7 +189,7 @@ fn check_warnings(truth: &Truth, stderr: &str, args: &[&str]) {
                 (0..rbm.n_hidden()).filter(|&j| (0..means.n_rows()).all(|r| is(r, j))).count() as u64
             };
             match kind.as_str() {
-                // 500 rows were looked at: other rows may have changed a few units' verdict.
+                // The guard looked at 500 rows, so it can count more units than all rows would.
                 "dead" => assert!(n_units.unwrap() >= all(false), "{args:?}"),
                 "saturated" => assert!(n_units.unwrap() >= all(true), "{args:?}"),
                 "idle" => assert!(n_units.unwrap() < rbm.n_hidden() as u64 / 2, "{args:?}"),
@@ -210,8 +210,7 @@ fn check_warnings(truth: &Truth, stderr: &str, args: &[&str]) {
     assert_eq!(printed, kinds.len(), "{args:?}: {kinds:?}, {stderr}");
 }
 
-/// Default settings on the built-in digits: nothing is wrong, so nothing is said, also with other
-/// seeds.
+/// Training with default settings on the built-in digits gives no warning, for three seeds.
 #[test]
 fn default_settings_give_no_warning() {
     for seed in [0, 1, 2] {

@@ -24,7 +24,7 @@ impl<S: Simd, const MEANS: bool> Sink<S> for Store<'_, MEANS> {
 #[inline(always)]
 fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
     affine.check(states, out);
-    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
+    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out());
     run::<S, _, false>(affine, lists, &mut scratch.partial, &mut Store::<false>(out));
 }
 
@@ -36,7 +36,7 @@ fn means_generic<S: Simd, const LARGE: bool>(
     out: &mut Tiles,
 ) {
     affine.check(states, out);
-    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out(), LARGE);
+    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out());
     run::<S, _, LARGE>(affine, lists, &mut scratch.partial, &mut Store::<true>(out));
 }
 

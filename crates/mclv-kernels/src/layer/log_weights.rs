@@ -17,7 +17,7 @@ fn log_weights_generic<S: Simd>(
 ) {
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
-    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
+    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, lists, out);
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
         for offset in 0..width {

@@ -1,12 +1,13 @@
 //! Compute outer products of states with rows of floats, and sums of states.
 
-use super::Scratch;
+use super::marked::{ByState, Marks};
 use super::states::{ColumnKind, Columns};
 use super::sums::{Sink, run_tile};
+use super::{Scratch, States};
 use crate::arch::{Lanes, Simd};
 use crate::bits::words_for;
 use crate::isa::kernels;
-use crate::tiles::{Segment, Tiles};
+use crate::tiles::{Cell, Segment, Tiles};
 
 /// Adds the sums, scaled, to the existing values.
 struct Accumulate<'a, 'b> {
@@ -26,58 +27,94 @@ impl<S: Simd> Sink<S> for Accumulate<'_, '_> {
 }
 
 #[inline(always)]
-fn column_sums_generic<S: Simd>(columns: &Columns) -> Vec<f32> {
-    match &columns.kind {
-        ColumnKind::Bits(words) => {
-            let count = |column: &[u64]| column.iter().map(|w| w.count_ones()).sum::<u32>() as f32;
-            words.chunks_exact(words_for(columns.n_rows)).map(count).collect()
-        }
-        ColumnKind::Reals(values) => {
-            values.chunks_exact(columns.n_rows).map(|column| column.iter().sum()).collect()
-        }
-        ColumnKind::Sparse { spans, values, .. } => {
-            spans.iter().map(|&[from, to]| values[from..to].iter().fold(0.0, |sum, x| sum + x)).collect()
-        }
-    }
-}
-
-#[inline(always)]
 fn accumulate_generic<S: Simd>(
     columns: &Columns,
     right: &Tiles,
     scale: f32,
     scratch: &mut Scratch,
     out: &mut [Segment<'_>],
+    mut sums: Option<&mut [f32]>,
 ) {
-    assert_eq!(right.n_rows(), columns.n_rows, "as many right-hand rows as states");
+    let n_states = columns.n_rows;
+    assert_eq!(right.n_rows(), n_states, "as many right-hand rows as states");
+    let Scratch { lists, partial, marked, .. } = scratch;
     let units = |out: &Segment<'_>| out.first_row..out.first_row + out.n_rows();
     for out in out.chunk_by_mut(|a, b| units(a) == units(b)) {
-        let lists = columns.list::<S>(units(&out[0]), right.n_columns(), &mut scratch.lists);
-        for out in out {
-            let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
-            assert_eq!(tile.0, out.width, "columns of the outer product");
-            let sink = &mut Accumulate { out, scale };
-            run_tile::<S, _, false>(None, sink.out.tile, tile, lists, &mut scratch.partial, sink);
+        let units = units(&out[0]);
+        assert!(units.end <= columns.n_units(), "units {units:?} of {}", columns.n_units());
+        let sums = first_sums(&mut sums, units.len());
+        let marks = |words| Marks { words, per_unit: words_for(n_states), units: units.clone() };
+        match &columns.kind {
+            ColumnKind::Bits(words) => {
+                let marked = marked.bits(&marks(words));
+                add_scaled(sums, scale, marked.totals.iter().copied());
+                for out in out {
+                    marked.add_tile::<S, _>(tile_of(right, out), &mut Accumulate { out, scale });
+                }
+            }
+            ColumnKind::Sparse { words, values, starts } => {
+                let (marks, states) = (marks(words), ByState { values, starts, n_states });
+                let totals = if let [out] = out {
+                    let (tile, sink) = (tile_of(right, out), &mut Accumulate { out, scale });
+                    marked.add_tile_by_state::<S, _>(&marks, states, tile, sink)
+                } else {
+                    let (lists, totals) = marked.collect(&marks, states, lists);
+                    for out in out {
+                        let (tile, sink) = (tile_of(right, out), &mut Accumulate { out, scale });
+                        run_tile::<S, _, false>(None, sink.out.tile, tile, lists, partial, sink);
+                    }
+                    totals
+                };
+                add_scaled(sums, scale, totals.iter().copied());
+            }
+            ColumnKind::Reals(values) => {
+                let values = &values[units.start * n_states..units.end * n_states];
+                let totals =
+                    values.chunks_exact(n_states).map(|column| column.iter().fold(0.0, |sum, x| sum + x));
+                add_scaled(sums, scale, totals);
+                let lists = lists.list::<S>(States::Reals(values), n_states, right.n_columns());
+                for out in out {
+                    let (tile, sink) = (tile_of(right, out), &mut Accumulate { out, scale });
+                    run_tile::<S, _, false>(None, sink.out.tile, tile, lists, partial, sink);
+                }
+            }
         }
     }
 }
 
-kernels! {
-    /// Returns the sum of each unit over the states.
-    pub fn column_sums(columns: &Columns) -> Vec<f32> = column_sums_generic;
+/// Takes the first `n` sums, if there are any.
+#[inline(always)]
+fn first_sums<'a>(sums: &mut Option<&'a mut [f32]>, n: usize) -> &'a mut [f32] {
+    sums.as_mut().map_or(&mut [], |sums| sums.split_off_mut(..n).expect("a sum for each unit"))
+}
 
+#[inline(always)]
+fn add_scaled(sums: &mut [f32], scale: f32, totals: impl Iterator<Item = f32>) {
+    sums.iter_mut().zip(totals).for_each(|(sum, total)| *sum = total.mul_add(scale, *sum));
+}
+
+/// Returns the tile of `right` that belongs to a piece of the outer product.
+#[inline(always)]
+fn tile_of<'a>(right: &'a Tiles, out: &Segment<'_>) -> (usize, &'a [Cell]) {
+    let tile = right.tiles().nth(out.tile).expect("as many columns as the outer product");
+    assert_eq!(tile.0, out.width, "columns of the outer product");
+    tile
+}
+
+kernels! {
     /// Adds `scale · Σ_r x_r[i] · right[r]` to each row `i` of pieces of a matrix: the outer
-    /// products of states with rows of floats.
+    /// products of states with rows of floats. Also adds `scale · Σ_r x_r[i]` to `sums`, if given:
+    /// one number for each of these rows.
     ///
     /// Each element is summed over the states in order, so pieces may be given to threads in any
     /// way. Pieces of the same rows should be passed together.
     ///
     /// ```
     /// use mclv_kernels::{Isa, layer::{Columns, Scratch, States, accumulate_outer}, tiles::Tiles};
-    /// let columns = Columns::new(2, States::Bits(&[0b01, 0b11])); // two states of two units
+    /// let columns = Columns::new(Isa::best(), 2, States::Bits(&[0b01, 0b11])); // two states of two units
     /// let right = Tiles::from_rows(2, 1, &[0.25, 0.5]);
     /// let mut out = Tiles::zeros(2, 1);
-    /// accumulate_outer(Isa::best(), &columns, &right, 1.0, &mut Scratch::default(), &mut out.segments_mut(64));
+    /// accumulate_outer(Isa::best(), &columns, &right, 1.0, &mut Scratch::default(), &mut out.segments_mut(64), None);
     /// assert_eq!(out.to_rows(), [0.75, 0.5]);
     /// ```
     ///
@@ -89,6 +126,7 @@ kernels! {
         scale: f32,
         scratch: &mut Scratch,
         out: &mut [Segment<'_>],
+        sums: Option<&mut [f32]>,
     ) = accumulate_generic;
 }
 
@@ -109,7 +147,11 @@ mod tests {
             let case = Case::new(n_units, n_columns, n_rows, seed, real);
             let right: Vec<f32> = case.w.iter().cycle().take(n_rows * n_columns).copied().collect();
             let held = case.held(real);
-            let turned: Vec<Columns> = held.iter().map(|held| Columns::new(n_units, held.states())).collect();
+            let turn = |isa| held.iter().map(move |held| Columns::new(isa, n_units, held.states())).collect::<Vec<_>>();
+            let turned = turn(Isa::portable());
+            for isa in Isa::available() {
+                prop_assert_eq!(&turn(isa), &turned);
+            }
             let scale = 0.75;
             let mut expected = vec![1.0f32; n_units * n_columns];
             for i in 0..n_units {
@@ -125,15 +167,25 @@ mod tests {
             let sums: Vec<f32> = (0..n_units).map(|i| case.x.iter().skip(i).step_by(n_units).sum()).collect();
             let both = || Isa::available().into_iter().flat_map(|isa| turned.iter().map(move |columns| (isa, columns)));
             for (isa, columns) in both() {
-                prop_assert_eq!(&column_sums(isa, columns), &sums);
-                let copy = Columns::from_values(n_rows, n_units, columns.values());
+                prop_assert_eq!(columns.n_rows(), n_rows, "{}", isa);
+                let copy = {
+                    let (words, values) = columns.parts();
+                    Columns::from_parts(n_rows, n_units, (words.map(<[_]>::to_vec), values.map(<[_]>::to_vec)))
+                };
                 prop_assert_eq!(&copy, columns);
             }
             let right = Tiles::from_rows(n_rows, n_columns, &right);
             for (isa, columns) in both() {
                 let mut out = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);
                 let mut pieces = out.segments_mut(1 + n_units / 3);
-                accumulate_outer(isa, columns, &right, scale, &mut Scratch::default(), &mut pieces);
+                // Pieces are in the order of columns first, so sums belong to those of the first tile.
+                let n = pieces.iter().filter(|piece| piece.first_column() == 0).count();
+                let (first, others) = pieces.split_at_mut(n);
+                let (scratch, mut got) = (&mut Scratch::default(), vec![1.0; n_units]);
+                accumulate_outer(isa, columns, &right, scale, scratch, first, Some(&mut got));
+                accumulate_outer(isa, columns, &right, scale, scratch, others, None);
+                let sums: Vec<f32> = sums.iter().map(|sum| sum.mul_add(scale, 1.0)).collect();
+                prop_assert_eq!(got, sums);
                 prop_assert_eq!(out.to_rows(), expected.clone());
             }
         }

@@ -22,7 +22,7 @@ fn quick_log_weights_generic<S: Simd>(
     assert_eq!(bias_in.len(), affine.n_in(), "one bias for each unit read");
     assert_eq!(out.len(), states.n_rows(affine.n_in()), "room for one number for each state");
     let Scratch { lists, partial, table, .. } = scratch;
-    let lists = lists.list::<S>(states, affine.n_in(), affine.n_out(), false);
+    let lists = lists.list::<S>(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, lists, out);
     let mut sums = PieceSums {
         states,

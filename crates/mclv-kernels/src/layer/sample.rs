@@ -136,7 +136,7 @@ fn sample_generic<S: Simd, const LARGE: bool>(
         affine.check(states, means);
     }
     let Scratch { lists, partial, tile_draws, .. } = scratch;
-    let lists = lists.list::<S>(states, affine.n_in(), affine.n_out(), LARGE);
+    let lists = lists.list::<S>(states, affine.n_in(), affine.n_out());
     bits.fill(0);
     let mut sink =
         Sample { bits, n_words: words_for(affine.n_out()), draws, tile_draws, means: means.map(Store) };

@@ -1,7 +1,8 @@
 //! Hold the memory that the kernels of a layer reuse, and the lists of non-zero units in it.
 
+use super::States;
 use super::draws::TileDraws;
-use super::{SparseStates, States};
+use super::marked::MarkedMemory;
 use crate::arch::Simd;
 use crate::bits::words_for;
 use crate::tiles::Cell;
@@ -14,6 +15,7 @@ pub struct Scratch {
     /// Sums that are not complete yet.
     pub(super) partial: Vec<Cell>,
     pub(super) tile_draws: TileDraws,
+    pub(super) marked: MarkedMemory,
     /// Products of four exponentials, for each of the sixteen ways to choose among them.
     pub(super) table: Vec<Cell>,
 }
@@ -36,9 +38,7 @@ pub(super) struct Lists<'a> {
     pub(super) n_units: usize,
     /// The number of words of 64 units.
     pub(super) n_words: usize,
-    /// Where the list of each state begins and ends. With `None`, lists follow each other, and
-    /// `word_ends` tells.
-    spans: Option<&'a [[usize; 2]]>,
+    /// The end of the list of each word of 64 units of each state.
     word_ends: &'a [usize],
     index: &'a [u32],
     pub(super) value: &'a [f32],
@@ -99,52 +99,77 @@ impl Scratch {
 }
 
 impl ListMemory {
-    /// Lists states of `n_units` units, for `n_out` sums. [`Lists::part`] may be used only with
-    /// `by_word`.
+    /// Lists states of `n_units` units, for `n_out` sums.
     #[inline(always)]
     pub(super) fn list<'a, S: Simd>(
         &'a mut self,
         states: States<'a>,
         n_units: usize,
         n_out: usize,
-        by_word: bool,
     ) -> Lists<'a> {
         let n_rows = states.n_rows(n_units);
         self.word_ends.clear();
-        let (kind, spans) = match states {
+        let kind = match states {
             States::Bits(words) => {
                 self.list_bits::<S>(words, n_units);
-                (ListKind::Ones, None)
+                ListKind::Ones
             }
             States::Reals(values) => {
                 let n_zeros: usize = values.iter().map(|&x| usize::from(x == 0.0)).sum();
                 // Listing an element takes about as long as adding it to 64 sums. Zeros change no
                 // sum, so the choice is free.
                 if n_zeros * n_out < 64 * values.len() {
-                    (ListKind::Dense, None)
+                    ListKind::Dense
                 } else {
                     self.list_reals(values, n_units, values.len() - n_zeros);
-                    (ListKind::Sparse, None)
+                    ListKind::Sparse
                 }
             }
             States::Sparse(states) => {
-                if by_word && n_units > 64 {
-                    self.divide(states, words_for(n_units));
-                }
-                (ListKind::Sparse, Some(states.spans))
+                let n = self.list_bits::<S>(states.words, n_units);
+                assert_eq!(n, states.values.len(), "a value for each marked unit");
+                ListKind::Sparse
             }
         };
         let (index, value): (&[u32], &[f32]) = match states {
-            States::Sparse(states) => (states.units, states.values),
             States::Reals(values) if kind == ListKind::Dense => (&[], values),
+            States::Sparse(states) => (&self.index, states.values),
             _ => (&self.index, &self.value),
         };
         let n_words = words_for(n_units);
-        Lists { kind, n_rows, n_units, n_words, spans, word_ends: &self.word_ends, index, value }
+        Lists { kind, n_rows, n_units, n_words, word_ends: &self.word_ends, index, value }
     }
 
+    /// Returns room for `n` units and their values, for [`of_values`](Self::of_values).
     #[inline(always)]
-    fn list_bits<S: Simd>(&mut self, words: &[u64], n_units: usize) {
+    pub(super) fn room_for(&mut self, n: usize) -> (&mut [u32], &mut [f32]) {
+        if self.index.len() < n {
+            self.index.resize(n, 0);
+        }
+        if self.value.len() < n {
+            self.value.resize(n, 0.0);
+        }
+        (&mut self.index[..n], &mut self.value[..n])
+    }
+
+    /// Returns the lists that were written into [`room_for`](Self::room_for) and end at `ends`.
+    #[inline(always)]
+    pub(super) fn of_values<'a>(&'a self, ends: &'a [usize], n_units: usize) -> Lists<'a> {
+        let (index, value) = (&self.index, &self.value);
+        Lists {
+            kind: ListKind::Sparse,
+            n_rows: ends.len(),
+            n_units,
+            n_words: 1,
+            word_ends: ends,
+            index,
+            value,
+        }
+    }
+
+    /// Lists the ones, and returns their number.
+    #[inline(always)]
+    fn list_bits<S: Simd>(&mut self, words: &[u64], n_units: usize) -> usize {
         // A word's list is written in whole registers, past its end, and cut there.
         let most = words.iter().map(|w| w.count_ones() as usize).sum::<usize>() + 64;
         if self.index.len() < most {
@@ -157,17 +182,13 @@ impl ListMemory {
                 self.word_ends.push(n);
             }
         }
+        n
     }
 
+    /// Lists the values that are not zero.
     #[inline(always)]
     fn list_reals(&mut self, values: &[f32], n_units: usize, n_entries: usize) {
-        let most = n_entries + 1;
-        if self.index.len() < most {
-            self.index.resize(most, 0);
-        }
-        if self.value.len() < most {
-            self.value.resize(most, 0.0);
-        }
+        self.room_for(n_entries + 1);
         let mut n = 0;
         for row in values.chunks_exact(n_units) {
             for (word, part) in row.chunks(64).enumerate() {
@@ -182,56 +203,41 @@ impl ListMemory {
             }
         }
     }
-
-    /// Finds where each word of each state ends.
-    #[inline(always)]
-    fn divide(&mut self, states: SparseStates<'_>, n_words: usize) {
-        for &[mut at, end] in states.spans {
-            for last in (64u32..).step_by(64).take(n_words) {
-                while at < end && states.units[at] < last {
-                    at += 1;
-                }
-                self.word_ends.push(at);
-            }
-        }
-    }
 }
 
 impl<'a> Lists<'a> {
     /// Returns the list of a state.
     #[inline(always)]
     pub(super) fn row(&self, row: usize) -> List<'a> {
-        match (self.kind, self.spans) {
-            (ListKind::Dense, _) => List::Dense(&self.value[row * self.n_units..(row + 1) * self.n_units]),
-            (_, Some(spans)) => self.entries(spans[row][0], spans[row][1]),
-            (_, None) => {
-                let from = if row == 0 { 0 } else { self.word_ends[row * self.n_words - 1] };
-                self.entries(from, self.word_ends[(row + 1) * self.n_words - 1])
-            }
-        }
-    }
-
-    /// Returns the part of a state's list that belongs to some of its words.
-    #[inline(always)]
-    pub(super) fn part(&self, row: usize, words: Range<usize>) -> List<'a> {
-        if words == (0..self.n_words) {
-            return self.row(row);
-        }
-        let first = row * self.n_words + words.start;
-        let from = match self.spans {
-            Some(spans) if words.start == 0 => spans[row][0],
-            _ if first == 0 => 0,
-            _ => self.word_ends[first - 1],
-        };
-        self.entries(from, self.word_ends[row * self.n_words + words.end - 1])
-    }
-
-    #[inline(always)]
-    fn entries(&self, from: usize, to: usize) -> List<'a> {
+        let words = 0..self.n_words;
         match self.kind {
-            ListKind::Ones => List::Ones(&self.index[from..to]),
-            _ => List::Sparse(&self.index[from..to], &self.value[from..to]),
+            ListKind::Ones => List::Ones(self.ones(row, words)),
+            ListKind::Sparse => {
+                let (index, value) = self.entries(row, words);
+                List::Sparse(index, value)
+            }
+            ListKind::Dense => List::Dense(&self.value[row * self.n_units..(row + 1) * self.n_units]),
         }
+    }
+
+    /// Returns the part of a state's list of ones that belongs to some of its words.
+    #[inline(always)]
+    pub(super) fn ones(&self, row: usize, words: Range<usize>) -> &'a [u32] {
+        &self.index[self.part(row, words)]
+    }
+
+    /// Returns the part of a state's list of units and values that belongs to some of its words.
+    #[inline(always)]
+    pub(super) fn entries(&self, row: usize, words: Range<usize>) -> (&'a [u32], &'a [f32]) {
+        let part = self.part(row, words);
+        (&self.index[part.clone()], &self.value[part])
+    }
+
+    #[inline(always)]
+    fn part(&self, row: usize, words: Range<usize>) -> Range<usize> {
+        let first = row * self.n_words + words.start;
+        let from = if first == 0 { 0 } else { self.word_ends[first - 1] };
+        from..self.word_ends[row * self.n_words + words.end - 1]
     }
 
     /// Returns the lists, one per row.

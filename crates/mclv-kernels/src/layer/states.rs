@@ -1,8 +1,9 @@
 //! Hold states of one layer: by row, as callers have them, or by unit, as outer products read them.
 
-use super::scratch::{ListMemory, Lists};
+use crate::Isa;
 use crate::arch::Simd;
 use crate::bits::words_for;
+use crate::isa::kernels;
 
 /// The states of one layer, row after row.
 #[derive(Clone, Copy, Debug)]
@@ -15,37 +16,23 @@ pub enum States<'a> {
     Sparse(SparseStates<'a>),
 }
 
-/// The non-zero units of each state, and their values.
+/// States most of whose units are zero: bits mark the others.
 #[derive(Clone, Copy, Debug)]
 pub struct SparseStates<'a> {
-    /// Where the list of each state begins in `units` and `values`, and where it ends.
-    pub spans: &'a [[usize; 2]],
-    /// The units of the lists, in rising order within a list.
-    pub units: &'a [u32],
-    /// The value of each of `units`.
+    /// The units that are not zero, `words_for(n)` words per row.
+    pub words: &'a [u64],
+    /// A value for each marked unit: row after row, in rising order of units.
     pub values: &'a [f32],
 }
 
 impl States<'_> {
     pub(super) fn n_rows(self, n_units: usize) -> usize {
         let (len, per_row) = match self {
-            Self::Bits(words) => (words.len(), words_for(n_units)),
+            Self::Bits(words) | Self::Sparse(SparseStates { words, .. }) => (words.len(), words_for(n_units)),
             Self::Reals(values) => (values.len(), n_units),
-            Self::Sparse(states) => {
-                states.check();
-                return states.spans.len();
-            }
         };
         assert!(per_row > 0 && len.is_multiple_of(per_row), "{len} elements in rows of {per_row}");
         len / per_row
-    }
-}
-
-impl SparseStates<'_> {
-    fn check(self) {
-        let n = self.units.len();
-        assert_eq!(self.values.len(), n, "a value for each entry");
-        assert!(self.spans.iter().all(|&[from, to]| from <= to && to <= n), "spans of {n} entries");
     }
 }
 
@@ -63,8 +50,13 @@ pub(super) enum ColumnKind {
     Bits(Vec<u64>),
     /// `n_rows` values per unit.
     Reals(Vec<f32>),
-    /// The states in which each unit is not zero, and its values there.
-    Sparse { spans: Vec<[usize; 2]>, rows: Vec<u32>, values: Vec<f32> },
+    /// Bits tell where a unit is not zero. Values stay in the order of states.
+    Sparse {
+        words: Vec<u64>,
+        values: Vec<f32>,
+        /// Where the values of each state begin in each word of 64 units, word after word.
+        starts: Vec<u32>,
+    },
 }
 
 impl Columns {
@@ -72,14 +64,8 @@ impl Columns {
     ///
     /// # Panics
     /// If `states` is not a whole number of rows.
-    pub fn new(n_units: usize, states: States<'_>) -> Self {
-        let n_rows = states.n_rows(n_units);
-        let kind = match states {
-            States::Bits(words) => ColumnKind::Bits(transpose_bits(words, n_rows, n_units)),
-            States::Reals(values) => ColumnKind::Reals(transpose_reals(values, n_rows, n_units)),
-            States::Sparse(states) => transpose_sparse(states, n_units),
-        };
-        Self { n_rows, n_units, kind }
+    pub fn new(isa: Isa, n_units: usize, states: States<'_>) -> Self {
+        columns(isa, n_units, states)
     }
 
     /// The number of units.
@@ -92,85 +78,79 @@ impl Columns {
         self.n_rows
     }
 
-    /// Returns the values, unit after unit, for sending elsewhere.
-    pub fn values(&self) -> States<'_> {
+    /// Returns the bits and the values, for sending elsewhere: bits alone, values alone, or the
+    /// bits of units that are not zero with their values.
+    pub fn parts(&self) -> (Option<&[u64]>, Option<&[f32]>) {
         match &self.kind {
-            ColumnKind::Bits(words) => States::Bits(words),
-            ColumnKind::Reals(values) => States::Reals(values),
-            ColumnKind::Sparse { spans, rows, values } => {
-                States::Sparse(SparseStates { spans, units: rows, values })
-            }
+            ColumnKind::Bits(words) => (Some(words), None),
+            ColumnKind::Reals(values) => (None, Some(values)),
+            ColumnKind::Sparse { words, values, .. } => (Some(words), Some(values)),
         }
     }
 
-    /// Creates columns from the values that [`values`](Self::values) returned.
+    /// Creates columns from the parts that [`parts`](Self::parts) returned.
     ///
     /// # Panics
-    /// If the number of values does not fit.
-    pub fn from_values(n_rows: usize, n_units: usize, values: States<'_>) -> Self {
-        let (expected, got, kind) = match values {
-            States::Bits(words) => (n_units * words_for(n_rows), words.len(), ColumnKind::Bits(words.into())),
-            States::Reals(values) => (n_units * n_rows, values.len(), ColumnKind::Reals(values.into())),
-            States::Sparse(columns) => {
-                columns.check();
-                let SparseStates { spans, units, values } = columns;
-                let kind =
-                    ColumnKind::Sparse { spans: spans.into(), rows: units.into(), values: values.into() };
-                (n_units, spans.len(), kind)
+    /// If there are no parts, or if the number of words or values does not fit.
+    pub fn from_parts(n_rows: usize, n_units: usize, parts: (Option<Vec<u64>>, Option<Vec<f32>>)) -> Self {
+        let n_words = n_units * words_for(n_rows);
+        let kind = match parts {
+            (Some(words), None) => {
+                assert_eq!(words.len(), n_words, "words of {n_rows} states of {n_units} units");
+                ColumnKind::Bits(words)
             }
+            (None, Some(values)) => {
+                assert_eq!(values.len(), n_units * n_rows, "values of {n_rows} states of {n_units} units");
+                ColumnKind::Reals(values)
+            }
+            (Some(words), Some(values)) => {
+                assert_eq!(words.len(), n_words, "words of {n_rows} states of {n_units} units");
+                let starts = starts(&transpose_bits(&words, n_units, n_rows), n_rows, values.len());
+                ColumnKind::Sparse { words, values, starts }
+            }
+            (None, None) => panic!("columns have bits or values"),
         };
-        assert_eq!(expected, got, "values of {n_rows} states of {n_units} units");
         Self { n_rows, n_units, kind }
-    }
-
-    /// Lists the states of each unit of a range.
-    #[inline(always)]
-    pub(super) fn list<'a, S: Simd>(
-        &'a self,
-        units: std::ops::Range<usize>,
-        n_out: usize,
-        memory: &'a mut ListMemory,
-    ) -> Lists<'a> {
-        assert!(units.end <= self.n_units, "units {units:?} of {}", self.n_units);
-        let states = match &self.kind {
-            ColumnKind::Bits(words) => {
-                let per_unit = words_for(self.n_rows);
-                States::Bits(&words[units.start * per_unit..units.end * per_unit])
-            }
-            ColumnKind::Reals(values) => {
-                States::Reals(&values[units.start * self.n_rows..units.end * self.n_rows])
-            }
-            ColumnKind::Sparse { spans, rows, values } => {
-                States::Sparse(SparseStates { spans: &spans[units], units: rows, values })
-            }
-        };
-        memory.list::<S>(states, self.n_rows, n_out, false)
     }
 }
 
-/// Lists the states of each unit, in rising order: a counting sort.
-fn transpose_sparse(states: SparseStates<'_>, n_units: usize) -> ColumnKind {
-    let entries = |&[from, to]: &[usize; 2]| states.units[from..to].iter().zip(&states.values[from..to]);
-    let mut spans = vec![[0; 2]; n_units];
-    states.spans.iter().flat_map(entries).for_each(|(&unit, _)| spans[unit as usize][1] += 1);
+kernels! {
+    fn columns(n_units: usize, states: States<'_>) -> Columns = columns_generic;
+}
+
+#[inline(always)]
+fn columns_generic<S: Simd>(n_units: usize, states: States<'_>) -> Columns {
+    let n_rows = states.n_rows(n_units);
+    let kind = match states {
+        States::Bits(words) => ColumnKind::Bits(transpose_bits(words, n_rows, n_units)),
+        States::Reals(values) => ColumnKind::Reals(transpose_reals(values, n_rows, n_units)),
+        States::Sparse(SparseStates { words, values }) => ColumnKind::Sparse {
+            words: transpose_bits(words, n_rows, n_units),
+            values: values.into(),
+            starts: starts(words, n_rows, values.len()),
+        },
+    };
+    Columns { n_rows, n_units, kind }
+}
+
+/// Returns where the values of each state begin in each word of 64 units, word after word.
+#[inline(always)]
+fn starts(words: &[u64], n_rows: usize, n_values: usize) -> Vec<u32> {
+    let per_row = words.len() / n_rows.max(1);
+    let mut starts = vec![0; words.len()];
     let mut n = 0;
-    for span in &mut spans {
-        n += std::mem::replace(&mut span[1], n);
-        span[0] = span[1];
-    }
-    let (mut rows, mut values) = (vec![0; n], vec![0.0; n]);
-    for (row, span) in (0u32..).zip(states.spans) {
-        for (&unit, &value) in entries(span) {
-            let at = &mut spans[unit as usize][1];
-            rows[*at] = row;
-            values[*at] = value;
-            *at += 1;
+    for (row, words) in words.chunks_exact(per_row.max(1)).enumerate() {
+        for (k, word) in words.iter().enumerate() {
+            starts[k * n_rows + row] = n;
+            n += word.count_ones();
         }
     }
-    ColumnKind::Sparse { spans, rows, values }
+    assert_eq!(n as usize, n_values, "a value for each marked unit");
+    starts
 }
 
 /// Transposes row-major values to column-major ones, in blocks that stay in cache.
+#[inline(always)]
 fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> {
     const BLOCK: usize = 16;
     let mut out = vec![0.0; values.len()];
@@ -188,6 +168,7 @@ fn transpose_reals(values: &[f32], n_rows: usize, n_columns: usize) -> Vec<f32> 
 }
 
 /// Transposes `n_rows` packed rows of `n_bits` bits to `n_bits` packed rows of `n_rows` bits.
+#[inline(always)]
 fn transpose_bits(words: &[u64], n_rows: usize, n_bits: usize) -> Vec<u64> {
     let (per_row, per_column) = (words_for(n_bits), words_for(n_rows));
     let mut columns = vec![0; n_bits * per_column];
@@ -208,6 +189,7 @@ fn transpose_bits(words: &[u64], n_rows: usize, n_bits: usize) -> Vec<u64> {
 }
 
 /// Transposes 64 × 64 bits in place by swapping ever smaller off-diagonal blocks.
+#[inline(always)]
 fn transpose_64(block: &mut [u64; 64]) {
     swap_blocks::<32>(block, 0x0000_0000_ffff_ffff);
     swap_blocks::<16>(block, 0x0000_ffff_0000_ffff);

@@ -147,8 +147,8 @@ pub(super) fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(
     if LARGE && lists.kind != ListKind::Dense {
         blocked_piece::<S, K, V>(base, tile, [t, width, offset], lists, partial, sink);
     } else {
-        for (row, list) in lists.rows().enumerate() {
-            sink.put(gather::<S, V>(base, tile, width, offset, list), row, t, offset);
+        for row in 0..lists.n_rows {
+            sink.put(gather::<S, V>(base, tile, width, offset, lists.row(row)), row, t, offset);
         }
     }
     V
@@ -171,22 +171,64 @@ fn blocked_piece<S: Simd, K: Sink<S>, const V: usize>(
     partial.resize(ROWS * V, Cell([0.0; CELL]));
     let (sums, _) = partial.as_chunks_mut::<V>();
     for first_row in (0..lists.n_rows).step_by(ROWS) {
+        let rows = first_row..lists.n_rows.min(first_row + ROWS);
+        for sums in &mut *sums {
+            base.into_iter().zip(sums).for_each(|(base, sum)| base.store(&mut sum.0));
+        }
         for first_word in (0..n_words).step_by(words_per_part) {
-            let end_word = (first_word + words_per_part).min(n_words);
-            for (row, sums) in (first_row..lists.n_rows).zip(&mut *sums) {
-                let mut acc = base;
-                if first_word > 0 {
-                    acc.iter_mut().zip(&*sums).for_each(|(acc, sum)| *acc = S::F32::load(&sum.0));
+            let words = first_word..(first_word + words_per_part).min(n_words);
+            let near = tile.as_chunks::<V>().0.get(64 * first_word..).and_then(|rows| rows.first_chunk());
+            // Each kind has a loop of its own, without the sink: the sums then stay in registers.
+            match (lists.kind, near) {
+                (ListKind::Ones, Some(near)) if width == V && words.len() == 1 => {
+                    for (row, sums) in rows.clone().zip(&mut *sums) {
+                        add_word::<S, V>(sums, near, lists.ones(row, words.clone()));
+                    }
                 }
-                acc = gather::<S, V>(acc, tile, width, offset, lists.part(row, first_word..end_word));
-                if end_word == n_words {
-                    sink.put(acc, row, t, offset);
-                } else {
-                    acc.into_iter().zip(sums).for_each(|(acc, sum)| acc.store(&mut sum.0));
+                (ListKind::Ones, _) => {
+                    for (row, sums) in rows.clone().zip(&mut *sums) {
+                        let list = List::Ones(lists.ones(row, words.clone()));
+                        add_list::<S, V>(sums, tile, width, offset, list);
+                    }
+                }
+                _ => {
+                    for (row, sums) in rows.clone().zip(&mut *sums) {
+                        let (index, value) = lists.entries(row, words.clone());
+                        add_list::<S, V>(sums, tile, width, offset, List::Sparse(index, value));
+                    }
                 }
             }
         }
+        for (row, sums) in rows.zip(&*sums) {
+            sink.put(sums.each_ref().map(|sum| S::F32::load(&sum.0)), row, t, offset);
+        }
     }
+}
+
+/// Adds the listed rows of 64 to sums in memory. Only the last six bits of a row number count, so
+/// there are no bounds to check.
+#[inline(always)]
+fn add_word<S: Simd, const V: usize>(sums: &mut [Cell; V], rows: &[[Cell; V]; 64], index: &[u32]) {
+    let mut acc = sums.each_ref().map(|sum| S::F32::load(&sum.0));
+    // Without the black box the compiler keeps the start of all lists, and reloads it in each round.
+    for &i in std::hint::black_box(index) {
+        add_one::<S, V>(&mut acc, &rows[i as usize % 64]);
+    }
+    acc.into_iter().zip(sums).for_each(|(acc, sum)| acc.store(&mut sum.0));
+}
+
+/// Adds the parts of the listed rows to sums in memory.
+#[inline(always)]
+fn add_list<S: Simd, const V: usize>(
+    sums: &mut [Cell; V],
+    tile: &[Cell],
+    width: usize,
+    offset: usize,
+    list: List<'_>,
+) {
+    let acc = sums.each_ref().map(|sum| S::F32::load(&sum.0));
+    let acc = gather::<S, V>(acc, tile, width, offset, list);
+    acc.into_iter().zip(sums).for_each(|(acc, sum)| acc.store(&mut sum.0));
 }
 
 /// Adds to `acc` the parts of the listed rows that begin at cell `offset` of a tile `width` cells
@@ -221,30 +263,36 @@ fn gather_rows<'a, S: Simd, const V: usize>(
     match list {
         List::Ones(index) => {
             for &i in index {
-                for (a, cell) in acc.iter_mut().zip(row(i as usize)) {
-                    *a = a.add(S::F32::load(&cell.0));
-                }
+                add_one::<S, V>(&mut acc, row(i as usize));
             }
         }
         List::Sparse(index, value) => {
             for (&i, &x) in index.iter().zip(value) {
-                acc = add_row::<S, V>(acc, x, row(i as usize));
+                add_row::<S, V>(&mut acc, x, row(i as usize));
             }
         }
         List::Dense(value) => {
             for (i, &x) in value.iter().enumerate() {
-                acc = add_row::<S, V>(acc, x, row(i));
+                add_row::<S, V>(&mut acc, x, row(i));
             }
         }
     }
     acc
 }
 
+/// Adds a row of a tile.
 #[inline(always)]
-fn add_row<S: Simd, const V: usize>(mut acc: [S::F32; V], x: f32, row: &[Cell; V]) -> [S::F32; V] {
+pub(super) fn add_one<S: Simd, const V: usize>(acc: &mut [S::F32; V], row: &[Cell; V]) {
+    for (a, cell) in acc.iter_mut().zip(row) {
+        *a = a.add(S::F32::load(&cell.0));
+    }
+}
+
+/// Adds `x` times a row of a tile.
+#[inline(always)]
+pub(super) fn add_row<S: Simd, const V: usize>(acc: &mut [S::F32; V], x: f32, row: &[Cell; V]) {
     let x = S::F32::splat(x);
     for (a, cell) in acc.iter_mut().zip(row) {
         *a = x.mul_add(S::F32::load(&cell.0), *a);
     }
-    acc
 }

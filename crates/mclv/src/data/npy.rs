@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Rows;
 use super::file::Table;
 use super::idx::picture;
-use crate::numpy::{Array, read_npy};
+use crate::numpy::{Array, Numbers, read_npy};
 use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
@@ -23,5 +23,10 @@ pub(super) fn into_rows(array: Array, path: &Path, name: &str) -> Result<(Rows, 
         let problem = format!("has the shape {shape:?}; rows × columns or rows × height × width expected");
         return Err(Error::malformed(path, problem));
     }
-    Ok((Rows::from_values(name, shape[1..].iter().product(), array.values)?, picture(&shape)))
+    let n_columns = shape[1..].iter().product();
+    let rows = match array.numbers {
+        Numbers::Bytes(bytes) => Rows::from_small_integers(name, n_columns, &bytes)?,
+        Numbers::Reals(reals) => Rows::from_values(name, n_columns, reals)?,
+    };
+    Ok((rows, picture(&shape)))
 }

@@ -3,8 +3,10 @@
 use super::sparse::SparseRows;
 use crate::bits::BitRows;
 use crate::{Error, Result};
-use mclv_kernels::layer::States;
+use mclv_kernels::layer::{SparseStates, States};
+use mclv_kernels::prefetch;
 use sha2::{Digest, Sha256};
+use std::borrow::Cow;
 
 /// Rows of real values, row-major.
 #[derive(Clone, Debug, PartialEq, Default)]
@@ -60,14 +62,34 @@ pub enum Rows {
     Bits(BitRows),
     /// Values in [0, 1].
     Reals(RealRows),
-    /// Values in [0, 1], most of which are 0. Kernels read the lists. Results are
-    /// those of `Reals`, bit for bit.
+    /// Values in [0, 1], most of which are 0. Results are those of `Reals`, bit for bit.
     Sparse(SparseRows),
 }
 
+/// Some rows, in the form that the kernels take.
+pub(crate) enum RowBlock<'a> {
+    Bits(Cow<'a, [u64]>),
+    Reals(Cow<'a, [f32]>),
+    Sparse { words: Cow<'a, [u64]>, values: Vec<f32> },
+}
+
+impl RowBlock<'_> {
+    pub(crate) fn states(&self) -> States<'_> {
+        match self {
+            Self::Bits(words) => States::Bits(words),
+            Self::Reals(values) => States::Reals(values),
+            Self::Sparse { words, values } => States::Sparse(SparseStates { words, values }),
+        }
+    }
+}
+
 /// Rows are kept as [`SparseRows`] if at most one part in this many of their values is not zero.
-/// An entry takes twice the memory of a value, and sums over fewer entries are faster.
+/// Sums over fewer entries are then faster than sums over all values.
 const SPARSE_SHARE: usize = 3;
+
+fn is_sparse<T: Default + PartialEq>(values: &[T]) -> bool {
+    values.iter().filter(|x| **x != T::default()).count() * SPARSE_SHARE <= values.len()
+}
 
 impl Rows {
     /// Creates rows of `n_columns` from `values`. Each value must lie in [0, 1]. Rows that hold
@@ -102,20 +124,27 @@ impl Rows {
         })
     }
 
+    /// Creates rows like [`from_values`](Self::from_values) from integers, which must be 0 or 1.
+    pub(super) fn from_small_integers(source_name: &str, n_columns: usize, values: &[u8]) -> Result<Self> {
+        if n_columns == 0 || values.is_empty() {
+            return Err(no_rows(source_name));
+        }
+        if let Some(at) = values.iter().position(|&v| v > 1) {
+            return Err(out_of_range(source_name, at / n_columns, at % n_columns, f32::from(values[at])));
+        }
+        Ok(Self::Bits(BitRows::pack(n_columns, values, |&v| v == 1)))
+    }
+
     /// Grey rows, as [`SparseRows`] if most values are zero.
     fn of_reals(rows: RealRows) -> Self {
-        let n_entries = rows.values().iter().filter(|&&x| x != 0.0).count();
-        if n_entries * SPARSE_SHARE > rows.values().len() {
-            return Self::Reals(rows);
-        }
-        Self::Sparse(SparseRows::of_reals(&rows, n_entries))
+        if is_sparse(rows.values()) { Self::Sparse(SparseRows::of_reals(&rows)) } else { Self::Reals(rows) }
     }
 
     /// Creates rows like [`from_values`](Self::from_values), from rows whose values are mostly 0.
     ///
     /// ```
     /// use mclv::data::{Rows, SparseRows};
-    /// let grey = Rows::from_sparse("x", SparseRows::new(3, vec![0, 1, 1], vec![2], vec![0.5]))?;
+    /// let grey = Rows::from_sparse("x", SparseRows::new(3, &[0, 1, 1], &[2], vec![0.5]))?;
     /// assert_eq!((grey.n_rows(), grey.get(0, 2), grey.get(1, 2)), (2, 0.5, 0.0));
     /// # Ok::<(), mclv::Error>(())
     /// ```
@@ -132,7 +161,7 @@ impl Rows {
                 return Err(out_of_range(source_name, r, column, value));
             }
         }
-        if rows.values().iter().any(|&v| v != 0.0 && v != 1.0) {
+        if (0..n_rows).any(|r| rows.row(r).any(|(_, v)| v != 0.0 && v != 1.0)) {
             return Ok(Self::Sparse(rows));
         }
         let mut packed = BitRows::zeros(n_rows, n_columns);
@@ -148,8 +177,11 @@ impl Rows {
             return Self::Bits(BitRows::pack(n_columns, bytes, |&b| b == full));
         }
         let table: [f32; 256] = std::array::from_fn(|b| b as f32 / f32::from(full));
+        if is_sparse(bytes) {
+            return Self::Sparse(SparseRows::of_bytes(n_columns, bytes, table));
+        }
         let values = bytes.iter().map(|&b| table[usize::from(b)]).collect();
-        Self::of_reals(RealRows::new(n_columns, values))
+        Self::Reals(RealRows::new(n_columns, values))
     }
 
     /// Returns the SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian
@@ -201,13 +233,43 @@ impl Rows {
     }
 
     /// Returns the rows `first .. first + n`, in the form that the kernels take.
-    pub(crate) fn block(&self, first: usize, n: usize) -> States<'_> {
+    pub(crate) fn block(&self, first: usize, n: usize) -> RowBlock<'_> {
         match self {
-            Self::Bits(rows) => States::Bits(rows.rows(first, n)),
+            Self::Bits(rows) => RowBlock::Bits(rows.rows(first, n).into()),
             Self::Reals(rows) => {
-                States::Reals(&rows.values()[first * rows.n_columns()..(first + n) * rows.n_columns()])
+                let of = |row: usize| row * rows.n_columns();
+                RowBlock::Reals(rows.values()[of(first)..of(first + n)].into())
             }
-            Self::Sparse(rows) => rows.states(&rows.spans()[first..first + n]),
+            Self::Sparse(rows) => RowBlock::Sparse {
+                words: rows.marks().rows(first, n).into(),
+                values: rows.values_of(first..first + n),
+            },
+        }
+    }
+
+    /// Returns the rows named by `indices`, in the form that the kernels take.
+    pub(crate) fn block_of(&self, indices: &[usize]) -> RowBlock<'_> {
+        match self {
+            Self::Bits(bits) => indices.iter().for_each(|&r| prefetch(bits.row(r))),
+            Self::Reals(reals) => indices.iter().for_each(|&r| prefetch(reals.row(r))),
+            Self::Sparse(sparse) => indices.iter().for_each(|&r| sparse.prefetch(r)),
+        }
+        let words_of = |bits: &BitRows| -> Vec<u64> {
+            let mut words = Vec::with_capacity(indices.len() * bits.n_words());
+            indices.iter().for_each(|&r| words.extend_from_slice(bits.row(r)));
+            words
+        };
+        match self {
+            Self::Bits(bits) => RowBlock::Bits(words_of(bits).into()),
+            Self::Reals(reals) => {
+                let mut values = Vec::with_capacity(indices.len() * reals.n_columns());
+                indices.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
+                RowBlock::Reals(values.into())
+            }
+            Self::Sparse(sparse) => RowBlock::Sparse {
+                words: words_of(sparse.marks()).into(),
+                values: sparse.values_of(indices.iter().copied()),
+            },
         }
     }
 
@@ -347,11 +409,8 @@ mod tests {
             starts.push(values.len());
         }
         let dense = Rows::from_values("x", n_columns, dense).unwrap();
-        let sparse = Rows::from_sparse(
-            "x",
-            SparseRows::new(n_columns, starts.clone(), columns.clone(), values.clone()),
-        )
-        .unwrap();
+        let sparse =
+            Rows::from_sparse("x", SparseRows::new(n_columns, &starts, &columns, values.clone())).unwrap();
         assert!(matches!(sparse, Rows::Sparse(_)));
         let weights: Vec<f32> = (0..n_rows).map(|r| (r % 5) as f32).collect();
         let rbm = crate::model::tests::random_rbm(n_columns, 9, 1.0, 17);
@@ -363,13 +422,12 @@ mod tests {
         };
         assert_eq!(facts(&sparse), facts(&dense));
         values[0] = 1.5;
-        let wrong =
-            Rows::from_sparse("x", SparseRows::new(n_columns, starts.clone(), columns.clone(), values));
+        let wrong = Rows::from_sparse("x", SparseRows::new(n_columns, &starts, &columns, values));
         assert!(wrong.unwrap_err().to_string().starts_with("x: row 1, column 4 is 1.5"));
         let ones = vec![1.0; columns.len()];
-        let bits = Rows::from_sparse("x", SparseRows::new(n_columns, starts, columns, ones)).unwrap();
+        let bits = Rows::from_sparse("x", SparseRows::new(n_columns, &starts, &columns, ones)).unwrap();
         assert!(matches!(bits, Rows::Bits(_)) && bits.get(0, 3) == 1.0 && bits.get(0, 4) == 0.0);
-        assert!(Rows::from_sparse("x", SparseRows::new(3, vec![0], vec![], vec![])).is_err());
+        assert!(Rows::from_sparse("x", SparseRows::new(3, &[0], &[], vec![])).is_err());
     }
 
     #[test]

@@ -36,8 +36,8 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
         let problem = format!("has the shape {:?}; (n_visible, n_hidden) expected", weights.shape);
         return Err(Error::malformed(part(path, "weights"), problem));
     };
-    let (b, a) = (read("visible_bias")?.values, read("hidden_bias")?.values);
-    let rbm = Rbm::new(n_visible, n_hidden, &weights.values, &b, &a)
+    let (b, a) = (read("visible_bias")?.into_reals(), read("hidden_bias")?.into_reals());
+    let rbm = Rbm::new(n_visible, n_hidden, &weights.into_reals(), &b, &a)
         .map_err(|e| Error::malformed(path, e.to_string()))?;
     Ok(ModelFile { rbm, provenance: Provenance::imported(&part(path, "weights")) })
 }

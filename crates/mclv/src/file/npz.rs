@@ -41,8 +41,9 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
             format!("{COMPONENTS} has the shape {:?}; (n_hidden, n_visible) expected", components.shape);
         return Err(Error::malformed(path, problem));
     };
-    let (b, a) = (archive.array(VISIBLE)?.values, archive.array(HIDDEN)?.values);
-    let column = |i: usize| components.values.iter().skip(i).step_by(n_visible);
+    let (b, a) = (archive.array(VISIBLE)?.into_reals(), archive.array(HIDDEN)?.into_reals());
+    let components = components.into_reals();
+    let column = |i: usize| components.iter().skip(i).step_by(n_visible);
     let w: Vec<f32> = (0..n_visible).flat_map(column).copied().collect();
     let rbm = Rbm::new(n_visible, n_hidden, &w, &b, &a).map_err(|e| Error::malformed(path, e.to_string()))?;
     Ok(ModelFile { rbm, provenance: Provenance::imported(path) })

@@ -1,28 +1,11 @@
 //! Hold weighted pairs `(v, h)`, whose outer products make gradients.
 
 use crate::chain::BLOCK;
-use crate::data::{RealRows, Rows, SparseRows};
+use crate::data::{RealRows, Rows};
 use crate::team;
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer, column_sums};
+use mclv_kernels::layer::{Columns, Scratch, States, accumulate_outer};
 use mclv_kernels::tiles::Tiles;
-
-/// Visible states of a block: copies of bits or reals, or places of lists in the data.
-pub(crate) enum Visible<'a> {
-    Bits(Vec<u64>),
-    Reals(Vec<f32>),
-    Sparse(&'a SparseRows, Vec<[usize; 2]>),
-}
-
-impl Visible<'_> {
-    pub(crate) fn states(&self) -> States<'_> {
-        match self {
-            Self::Bits(words) => States::Bits(words),
-            Self::Reals(values) => States::Reals(values),
-            Self::Sparse(rows, spans) => rows.states(spans),
-        }
-    }
-}
 
 team::parcel! {
     /// Weighted pairs (v, h).
@@ -31,7 +14,8 @@ team::parcel! {
         pub(super) v: Columns,
         /// Each row multiplied by its weight.
         pub(super) h: Tiles,
-        pub(super) v_sums: Vec<f32>,
+        /// The weighted sums of visible units, if weights are not 1.
+        pub(super) v_sums: Option<Vec<f32>>,
         pub(super) h_sums: Vec<f32>,
         total_weight: f64,
     }
@@ -40,14 +24,8 @@ team::parcel! {
 impl PairBlock {
     /// Makes a block of pairs of weight 1.
     pub(crate) fn new(v: States<'_>, n_visible: usize, h: Tiles) -> Self {
-        let v = Columns::new(n_visible, v);
-        Self {
-            v_sums: column_sums(Isa::best(), &v),
-            h_sums: h.column_sums(),
-            total_weight: h.n_rows() as f64,
-            v,
-            h,
-        }
+        let v = Columns::new(Isa::best(), n_visible, v);
+        Self { v_sums: None, h_sums: h.column_sums(), total_weight: h.n_rows() as f64, v, h }
     }
 
     /// Makes a block of pairs with a weight each.
@@ -57,13 +35,13 @@ impl PairBlock {
                 row.iter_mut().for_each(|x| *x *= w);
             }
         }
-        let v = Columns::new(n_visible, v);
+        let v = Columns::new(Isa::best(), n_visible, v);
         let mut v_sums = Tiles::zeros(n_visible, 1);
         let column = Tiles::from_rows(weights.len(), 1, weights);
         let mut pieces = v_sums.segments_mut(n_visible);
-        accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::of_thread(), &mut pieces);
+        accumulate_outer(Isa::best(), &v, &column, 1.0, &mut Scratch::of_thread(), &mut pieces, None);
         Self {
-            v_sums: v_sums.to_rows(),
+            v_sums: Some(v_sums.to_rows()),
             h_sums: h.column_sums(),
             total_weight: weights.iter().map(|&w| f64::from(w)).sum(),
             v,
@@ -94,8 +72,10 @@ pub(super) fn in_blocks(v: &Rows, h: &RealRows, weights: Option<&[f32]>) -> Vec<
         let rows = v.block(first, n);
         let tiles = Tiles::from_rows(n, n_hidden, &h.values()[first * n_hidden..(first + n) * n_hidden]);
         match weights {
-            None => PairBlock::new(rows, v.n_columns(), tiles),
-            Some(weights) => PairBlock::weighted(rows, v.n_columns(), tiles, &weights[first..first + n]),
+            None => PairBlock::new(rows.states(), v.n_columns(), tiles),
+            Some(weights) => {
+                PairBlock::weighted(rows.states(), v.n_columns(), tiles, &weights[first..first + n])
+            }
         }
     };
     (0..v.n_rows()).step_by(BLOCK).map(block).collect()

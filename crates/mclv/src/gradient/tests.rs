@@ -113,7 +113,7 @@ fn data_pairs(rbm: &Rbm, rows: &BitRows) -> PairBlock {
     let v = Rows::Bits(rows.clone());
     let means = rbm.mean_h_from_v(&v).unwrap();
     let means = Tiles::from_rows(rows.n_rows(), rbm.n_hidden(), means.values());
-    PairBlock::new(v.block(0, rows.n_rows()), rbm.n_visible(), means)
+    PairBlock::new(v.block(0, rows.n_rows()).states(), rbm.n_visible(), means)
 }
 
 pub(crate) fn differences<'a>(estimate: &'a [f64], exact: &'a [f64]) -> impl Iterator<Item = f64> + 'a {

@@ -1,7 +1,7 @@
 //! One update: its minibatch, its random numbers, and the positive phase, which is computed beside
 //! the estimator's work.
 
-use super::pairs::{PairBlock, Visible};
+use super::pairs::PairBlock;
 use crate::bits::words_for;
 use crate::chain::{BLOCK, Clock};
 use crate::data::Rows;
@@ -174,7 +174,7 @@ impl Minibatch<'_> {
 
     /// Computes the positive phase of block `b`: rows of the data with `E[h|v]`.
     fn positive(&self, b: usize, scratch: &mut Scratch) -> PairBlock {
-        let v = self.visible(b);
+        let v = self.data.block_of(self.block_rows(b));
         let mut h = Tiles::zeros(self.block_rows(b).len(), self.rbm.n_hidden());
         means(Isa::best(), self.rbm.up(), v.states(), scratch, &mut h);
         self.pairs(b, v.states(), h)
@@ -182,7 +182,7 @@ impl Minibatch<'_> {
 
     /// Computes [`positive`](Self::positive), and draws hidden states from `p(h|v)`.
     fn positive_and_hidden(&self, b: usize, scratch: &mut Scratch) -> (PairBlock, Vec<u64>) {
-        let (v, n_rows) = (self.visible(b), self.block_rows(b).len());
+        let (v, n_rows) = (self.data.block_of(self.block_rows(b)), self.block_rows(b).len());
         let mut h = Tiles::zeros(n_rows, self.rbm.n_hidden());
         let mut bits = vec![0; n_rows * words_for(self.rbm.n_hidden())];
         let of = |r: usize| {
@@ -192,24 +192,5 @@ impl Minibatch<'_> {
         let draws: Vec<Draws> = (0..n_rows).map(of).collect();
         sample(Isa::best(), self.rbm.up(), v.states(), &draws, scratch, &mut bits, Some(&mut h));
         (self.pairs(b, v.states(), h), bits)
-    }
-
-    fn visible(&self, b: usize) -> Visible<'_> {
-        let rows = self.block_rows(b);
-        match self.data {
-            Rows::Bits(bits) => {
-                let mut words = Vec::with_capacity(rows.len() * bits.n_words());
-                rows.iter().for_each(|&r| words.extend_from_slice(bits.row(r)));
-                Visible::Bits(words)
-            }
-            Rows::Reals(reals) => {
-                let mut values = Vec::with_capacity(rows.len() * reals.n_columns());
-                rows.iter().for_each(|&r| values.extend_from_slice(reals.row(r)));
-                Visible::Reals(values)
-            }
-            Rows::Sparse(sparse) => {
-                Visible::Sparse(sparse, rows.iter().map(|&r| sparse.spans()[r]).collect())
-            }
-        }
     }
 }

@@ -27,7 +27,7 @@ pub struct Gradient {
     pub(crate) w: Tiles,
     pub(crate) b: Vec<f32>,
     pub(crate) a: Vec<f32>,
-    /// Pairs whose outer products are not yet in `w`, with their factor.
+    /// Pairs whose sums are not yet in `w` and `b`, with their factor.
     waiting: Vec<(PairBlock, f32)>,
     /// If true, `w` counts as zero, whatever it holds.
     cleared: bool,
@@ -66,13 +66,11 @@ impl Gradient {
         self.add(pairs, (-1.0 / total) as f32);
     }
 
-    /// Adds `scale` times the sums over all pairs: to `b` and `a` at once, to `w` when the gradient
+    /// Adds `scale` times the sums over all pairs: to `a` at once, to `w` and `b` when the gradient
     /// is finished.
     pub(crate) fn add(&mut self, blocks: impl IntoIterator<Item = PairBlock>, scale: f32) {
-        let isa = Isa::best();
         for block in blocks {
-            add_scaled(isa, &mut self.b, scale, &block.v_sums);
-            add_scaled(isa, &mut self.a, scale, &block.h_sums);
+            add_scaled(Isa::best(), &mut self.a, scale, &block.h_sums);
             self.waiting.push((block, scale));
         }
     }
@@ -89,12 +87,12 @@ impl Gradient {
         self.a.iter_mut().zip(h).for_each(|(a, h)| *a -= *h as f32);
     }
 
-    /// Brings `w` up to date.
+    /// Brings `w` and `b` up to date.
     pub(crate) fn flush(&mut self) {
         self.finish(None);
     }
 
-    /// Brings `w` up to date and, given offsets, centres the gradient (Melchior, Fischer and
+    /// Brings `w` and `b` up to date and, given offsets, centres the gradient (Melchior, Fischer and
     /// Wiskott 2016):
     ///
     /// ```text
@@ -193,7 +191,7 @@ impl team::Exchange for Piece<'_, '_> {
 
 /// The sums to add to every piece.
 struct Sums {
-    /// Pairs whose outer products are not yet in `w`, with their factor.
+    /// Pairs whose sums are not yet in `w` and `b`, with their factor.
     waiting: Vec<(PairBlock, f32)>,
     /// If true, `w` counts as zero, whatever it holds.
     cleared: bool,
@@ -211,7 +209,15 @@ impl Sums {
             piece.w.iter_mut().for_each(Segment::clear);
         }
         for (block, scale) in &self.waiting {
-            accumulate_outer(Isa::best(), &block.v, &block.h, *scale, scratch, piece.w);
+            let sums = match &block.v_sums {
+                None => Some(&mut *piece.b),
+                Some(sums) => {
+                    let first = piece.w[0].first_row();
+                    add_scaled(Isa::best(), piece.b, *scale, &sums[first..first + piece.b.len()]);
+                    None
+                }
+            };
+            accumulate_outer(Isa::best(), &block.v, &block.h, *scale, scratch, piece.w, sums);
         }
         self.centring.as_ref().map(|centring| centring.piece(piece.w, piece.b))
     }

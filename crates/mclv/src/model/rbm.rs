@@ -147,7 +147,7 @@ impl Rbm {
         let mut out = vec![0.0; v.n_rows()];
         fill_blocks(&mut out, BLOCK, |scratch, block, out| {
             let rows = v.block(block * BLOCK, out.len());
-            layer::log_weights(Isa::best(), &self.up, &self.visible_bias, rows, scratch, out);
+            layer::log_weights(Isa::best(), &self.up, &self.visible_bias, rows.states(), scratch, out);
             out.iter_mut().for_each(|f| *f = -*f);
         });
         Ok(out)
@@ -330,7 +330,7 @@ fn float_rows(
     fill_blocks(&mut values, BLOCK * n_out, |scratch, block, values| {
         let n_rows = values.len() / n_out;
         let mut out = Tiles::zeros(n_rows, n_out);
-        kernel(Isa::best(), affine, rows.block(block * BLOCK, n_rows), scratch, &mut out);
+        kernel(Isa::best(), affine, rows.block(block * BLOCK, n_rows).states(), scratch, &mut out);
         for (r, row) in values.chunks_exact_mut(n_out).enumerate() {
             row.iter_mut().zip(out.row(r)).for_each(|(to, x)| *to = x);
         }
@@ -345,7 +345,7 @@ fn sample_rows(affine: &Affine, rows: &Rows, draws: impl Fn(usize) -> Draws + Sy
         let (first, n_rows) = (block * BLOCK, words.len() / n_words);
         let draws: Vec<Draws> = (first..first + n_rows).map(&draws).collect();
         let rows = rows.block(first, n_rows);
-        layer::sample(Isa::best(), affine, rows, &draws, scratch, words, None);
+        layer::sample(Isa::best(), affine, rows.states(), &draws, scratch, words, None);
     });
     bits
 }

@@ -85,18 +85,39 @@ fn invalid(problem: impl Into<String>) -> io::Error {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Array {
     pub(crate) shape: Vec<usize>,
-    pub(crate) values: Vec<f32>,
+    pub(crate) numbers: Numbers,
+}
+
+/// The numbers of an array.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Numbers {
+    /// Booleans, or integers from 0 to 255. A file of them would take four times its size as reals.
+    Bytes(Vec<u8>),
+    Reals(Vec<f32>),
 }
 
 impl Array {
     /// Reads the data that follow a header.
     pub(super) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
         let shape: Vec<usize> = header.shape().iter().map(|&n| n as usize).collect();
-        let mut values = read_numbers(header, reader, path, |x| x as f32)?;
-        if header.order() == Order::Fortran {
-            values = to_c_order(&values, &shape);
+        let is_fortran = header.order() == Order::Fortran;
+        let are_bytes = ["'|b1'", "'|u1'"].contains(&header.dtype().descr().as_str());
+        let numbers = if are_bytes {
+            let bytes = read_numbers(header, reader, path, |x| x as u8)?;
+            Numbers::Bytes(if is_fortran { to_c_order(&bytes, &shape) } else { bytes })
+        } else {
+            let reals = read_numbers(header, reader, path, |x| x as f32)?;
+            Numbers::Reals(if is_fortran { to_c_order(&reals, &shape) } else { reals })
+        };
+        Ok(Self { shape, numbers })
+    }
+
+    /// Returns all numbers as reals.
+    pub(crate) fn into_reals(self) -> Vec<f32> {
+        match self.numbers {
+            Numbers::Bytes(bytes) => bytes.into_iter().map(f32::from).collect(),
+            Numbers::Reals(reals) => reals,
         }
-        Ok(Self { shape, values })
     }
 }
 
@@ -144,7 +165,7 @@ fn collect<T>(numbers: impl Iterator<Item = io::Result<T>>, path: &Path) -> Resu
 }
 
 /// Reorders values from first index fastest to last index fastest.
-fn to_c_order(values: &[f32], shape: &[usize]) -> Vec<f32> {
+fn to_c_order<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
     let mut index = vec![0; shape.len()];
     (0..values.len())
         .map(|_| {

@@ -41,7 +41,7 @@ impl fmt::Display for SetOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} drawn for each row", self.samples_per_row)?;
         if self.pilot_steps > 0 {
-            write!(f, ", and those that pilot chains visited in {} steps", self.pilot_steps)?;
+            write!(f, ", plus the states that pilot chains visited in {} steps", self.pilot_steps)?;
         }
         Ok(())
     }

@@ -62,7 +62,7 @@ impl fmt::Display for Declined {
             Self::NoVariation => f.write_str("all values are equal, so no tail has been seen"),
             Self::FewCarriers { n } => write!(
                 f,
-                "as few as {n:.1} of the quarter that decides carry its second moment; at least {MIN_CARRIERS} are needed"
+                "the second moment of the deciding values comes from as few as {n:.1} of them; at least {MIN_CARRIERS} are needed"
             ),
         }
     }

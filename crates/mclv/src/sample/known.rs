@@ -132,19 +132,19 @@ impl Known {
 
 fn units_of_file(path: &Path, n_visible: usize) -> Result<Vec<usize>> {
     let (array, _) = read_npy(Source::open(path)?)?;
-    if array.values.len() != n_visible {
+    let (shape, values) = (array.shape.clone(), array.into_reals());
+    if values.len() != n_visible {
         let problem = format!(
-            "has the shape {:?}, {} values; the model has {n_visible} visible units, give a 0 or a 1 for each",
-            array.shape,
-            array.values.len()
+            "has the shape {shape:?}, {} values; the model has {n_visible} visible units, give a 0 or a 1 for each",
+            values.len()
         );
         return Err(Error::malformed(path, problem));
     }
-    if let Some(at) = array.values.iter().position(|&x| x != 0.0 && x != 1.0) {
-        let problem = format!("holds {}; a mask holds 0 (unknown) and 1 (known)", array.values[at]);
+    if let Some(at) = values.iter().position(|&x| x != 0.0 && x != 1.0) {
+        let problem = format!("holds {}; a mask holds 0 (unknown) and 1 (known)", values[at]);
         return Err(Error::malformed_at(path, format!("value {at}"), problem));
     }
-    Ok((0..n_visible).filter(|&i| array.values[i] == 1.0).collect())
+    Ok((0..n_visible).filter(|&i| values[i] == 1.0).collect())
 }
 
 impl FromStr for Known {

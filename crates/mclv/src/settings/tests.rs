@@ -248,17 +248,17 @@ fn settings_win_over_those_below_them() {
 #[test]
 fn what_belongs_to_a_choice_goes_with_it() {
     let complete = |value: Value| checked(&from(value)).settings();
-    // Another estimator: those of tours are dropped, and the others stay.
+    // Another estimator drops the settings of tours and keeps the others.
     let lvs = complete(json!({ "unfinished": "keep", "k": 7, "l2": 0.5, "learning-rate": 0.3 }));
     let pcd = checked(&from(json!({ "gradient": "pcd" })).over(lvs.clone()));
     assert_eq!((pcd.gradient.name(), pcd.l2, pcd.learning_rate), ("PCD-3".into(), 0.5, 0.3));
-    // The same estimator: they stay.
+    // The same estimator keeps all settings.
     assert_eq!(from(json!({ "gradient": "lvs" })).over(lvs.clone()), lvs);
     // The estimator of a file that does not name one is the default.
     let partial = from(json!({ "unfinished": "keep" }));
     assert_eq!(from(json!({ "gradient": "lvs" })).over(partial.clone()).unfinished, Some(Unfinished::Keep));
     assert_eq!(from(json!({ "gradient": "cd" })).over(partial).unfinished, None);
-    // Another rule: its constants and the rate are dropped.
+    // Another rule drops the constants of the old rule and the learning rate.
     let sgd = complete(json!({ "gradient": "pcd", "momentum": 0.5 }));
     let adam = checked(&from(json!({ "optimizer": "adam" })).over(sgd));
     assert_eq!((adam.optimizer, adam.learning_rate), (Optimizer::ADAM, 0.01));
@@ -270,11 +270,11 @@ fn what_belongs_to_a_choice_goes_with_it() {
     assert_eq!(starts("metropolis", "carry", "drop"), Starts::Weighted);
     assert_eq!(starts("weighted", "keep", "carry"), Starts::Metropolis);
     assert_eq!(starts("fresh", "keep", "carry"), Starts::Fresh);
-    // What is given together is refused.
+    // Settings that do not go together are rejected if they are given together.
     assert!(refused(from(json!({ "gradient": "pcd", "starts": "fresh" }))).contains("`starts`"));
 }
 
-/// A setting that goes with any estimator, or with some; half of the time none.
+/// Returns one to six random settings, which need not go together.
 fn random_settings(seed: u64) -> Settings {
     let mut rng = stream(seed, Purpose::SelfTest, 0).reader();
     let choices = json!({
@@ -292,7 +292,7 @@ fn random_settings(seed: u64) -> Settings {
         "eval-every": ["auto", "never", 3], "final-se": ["auto", 0.02], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "seed": [1, 1u64 << 62],
     });
     let choices = choices.as_object().unwrap();
-    // Few at a time: most of what is drawn all at once does not go together.
+    // Only a few settings are drawn, because most larger choices do not go together.
     let n = 1 + rng.below(6);
     let mut settings = serde_json::Map::new();
     for _ in 0..n {

@@ -3,7 +3,7 @@
 
 use bytemuck::{AnyBitPattern, NoUninit, cast_slice, pod_collect_to_vec};
 use mclv_kernels::enumerate::Scaled;
-use mclv_kernels::layer::{Columns, SparseStates, States};
+use mclv_kernels::layer::Columns;
 use mclv_kernels::tiles::Tiles;
 
 /// A value that can be sent. Floats keep their bits.
@@ -151,27 +151,11 @@ impl Parcel for Tiles {
 impl Parcel for Columns {
     fn pack(&self, to: &mut Vec<u8>) {
         (self.n_rows(), self.n_units()).pack(to);
-        match self.values() {
-            States::Bits(words) => (0u8, words.to_vec()).pack(to),
-            States::Reals(values) => (1u8, values.to_vec()).pack(to),
-            States::Sparse(SparseStates { spans, units, values }) => {
-                (2u8, spans.as_flattened().to_vec()).pack(to);
-                (units.to_vec(), values.to_vec()).pack(to);
-            }
-        }
+        let (words, values) = self.parts();
+        (words.map(<[_]>::to_vec), values.map(<[_]>::to_vec)).pack(to);
     }
     fn unpack(from: &mut &[u8]) -> Self {
         let (n_rows, n_units) = Parcel::unpack(from);
-        match u8::unpack(from) {
-            0 => Self::from_values(n_rows, n_units, States::Bits(&Vec::unpack(from))),
-            1 => Self::from_values(n_rows, n_units, States::Reals(&Vec::unpack(from))),
-            _ => {
-                let spans: Vec<usize> = Parcel::unpack(from);
-                let (units, values): (Vec<u32>, Vec<f32>) = Parcel::unpack(from);
-                let (spans, _) = spans.as_chunks();
-                let states = SparseStates { spans, units: &units, values: &values };
-                Self::from_values(n_rows, n_units, States::Sparse(states))
-            }
-        }
+        Self::from_parts(n_rows, n_units, Parcel::unpack(from))
     }
 }

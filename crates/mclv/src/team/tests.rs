@@ -122,7 +122,7 @@ fn who_fails_stops_all_and_says_why() {
     assert_eq!(on_ranks(3, |_| any(false)), [false; 3]);
     assert_eq!(on_ranks(3, |rank| of_first(rank as f64)), [0.0; 3]);
     assert_eq!(on_ranks(3, |_| is_first()), [true, false, false]);
-    // Within a share, or asked to be, a rank is on its own.
+    // Inside `alone` and `share_all`, a rank sees a team of size 1.
     assert_eq!(
         on_ranks(2, |_| (alone(size), share_all(2, |_| vec![size()]))),
         [(1, vec![1, 1]), (1, vec![1, 1])]

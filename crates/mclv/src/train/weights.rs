@@ -36,7 +36,7 @@ pub(super) fn read(path: &Path) -> Result<(Vec<f32>, String)> {
             let problem = format!("has the shape {:?}; give one weight per row", array.shape);
             return Err(Error::malformed(path, problem));
         }
-        (array.values, sha256)
+        (array.into_reals(), sha256)
     } else if plain.ends_with(".csv") {
         read_csv(path)?
     } else {

@@ -48,7 +48,8 @@ pub(crate) fn all(choice: Choice) -> Vec<Case> {
 struct TwoModes {
     rbm: Rbm,
     log_z: f64,
-    /// The logarithm of the weight of each number of units that are on, before units are turned over.
+    /// `log_p[k]` is the log weight of all states with `k` visible units on, before units are
+    /// flipped.
     log_p: Vec<f64>,
     flipped: Vec<bool>,
 }
@@ -91,7 +92,7 @@ impl TwoModes {
         let single = |x: &[f64]| x.iter().map(|&x| x as f32).collect::<Vec<f32>>();
         let rbm =
             Rbm::new(n_visible, n_hidden, &single(&weights), &single(&visible), &single(&hidden)).unwrap();
-        // Turning units over takes the constant out of the energy.
+        // Flipping units leaves a constant of the energy out, so `log_z` falls by `shift`.
         Self { rbm, log_z: log_sum_exp(&log_p) - shift, log_p, flipped }
     }
 

@@ -97,8 +97,8 @@ fn run(settings: &LvsSettings, now: &Rbm, earlier: &Rbm) -> Outcome {
     Outcome { first, last, hidden, accepted: (n_proposed > 0).then(|| n_accepted as f64 / n_proposed as f64) }
 }
 
-/// Total variation between the hidden states at the end and `p`, in units of what independent draws
-/// would show.
+/// Returns the total variation between the final hidden states and `p`, divided by an upper bound
+/// of its mean for independent draws.
 fn distance(outcome: &Outcome, now: &Rbm) -> f64 {
     let p = Joint::new(now).hidden();
     let n = f64::from(N_REPLICATES) * N_TOURS as f64;
@@ -138,8 +138,8 @@ fn updates_from_equilibrium_are_unbiased_and_stay_there() {
 #[test]
 fn a_stale_table_without_correction_is_caught() {
     let (now, earlier) = models();
-    // Running tours with `weighted` starts, which the settings reject: a stale table, every
-    // proposal accepted.
+    // The settings reject running tours with `weighted` starts. Such tours use a stale table and
+    // accept every proposal.
     let outcome = run(&running(Statistics::MeanHidden, Starts::Weighted), &now, &earlier);
     outcome.last.assert_caught("carry from a stale table");
     let distance = distance(&outcome, &now);

@@ -31,7 +31,7 @@ fn replicates(rbm: &Rbm, visible: VisibleChain, first: impl Fn(&Joint, u32) -> V
     replicates
 }
 
-/// `v` of independent chains at equilibrium has a known variance.
+/// Compares the variance of `v` with its known value for independent chains at equilibrium.
 fn variance_z(rbm: &Rbm, replicates: &Replicates) -> f64 {
     let exact = Joint::new(rbm).moments();
     let first = rbm.n_visible() * rbm.n_hidden();
@@ -57,8 +57,8 @@ fn an_update_from_equilibrium_is_unbiased_and_from_elsewhere_it_is_not() {
     assert!(z > 2.0 * LIMIT, "the control must be caught: {z:.2}");
 }
 
-/// The last of many updates that began at zeros; a chain that began anew each time would stay
-/// biased.
+/// Chains begin at zeros, and the last of 100 updates is unbiased. Chains that began anew in each
+/// update would stay biased.
 #[test]
 fn chains_go_on_from_update_to_update() {
     let (rbm, n_chains) = (random_rbm(6, 4, 1.2, 41), 32);

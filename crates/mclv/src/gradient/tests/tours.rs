@@ -81,8 +81,8 @@ fn of_updates(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2
     [of_sums, of_lengths]
 }
 
-/// The same numbers from the weighted sums of the ratio, in the units of the table; and
-/// `w·ξ − Z/Z_S,earlier`.
+/// Like [`of_updates`], from the weighted sums of the ratio, in the units of the table. The second
+/// replicates are of `w·ξ − Z/Z_S,earlier`.
 fn of_weighted_sums(settings: LvsSettings, now: &Rbm, earlier: &Rbm) -> [Replicates; 2] {
     let joint = Joint::new(now);
     let exact = joint.moments();

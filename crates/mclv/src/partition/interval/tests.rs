@@ -142,7 +142,7 @@ fn fill_geometric(parts: &[(f64, f64)], rng: &mut Reader, x: &mut [f64]) {
         let mut u = rng.uniform() * p_other;
         for &(p, mean) in &others {
             if u < p {
-                // The rest of u is uniform again.
+                // Given `u < p`, `u / p` is uniform.
                 x[at] = ((u / p).ln() / (-1.0 / mean).ln_1p()).floor() + 1.0;
                 break;
             }
@@ -288,8 +288,8 @@ fn random_mixtures(n: usize, seed: u64) -> Vec<Law> {
     laws
 }
 
-/// Values that are 1 except rare ones of 1,000: declined while the rare ones are few, covered when
-/// they are not.
+/// Values are 1 except for rare values of 1,000. Intervals are declined while the rare values are
+/// few, and cover the mean when they are not.
 #[test]
 fn rare_events_are_declined_until_there_are_enough() {
     for n in [2_000usize, 20_000] {
@@ -326,8 +326,8 @@ fn rare_events_are_declined_until_there_are_enough() {
     }
 }
 
-/// The limit of the method: a kind of tour that makes a tenth of the mean is expected once in the
-/// sample, and left no trace.
+/// The limit of the method: intervals cover too rarely if a kind of tour makes a tenth of the mean
+/// but is expected only once in the sample.
 #[test]
 fn what_left_no_trace_is_not_covered_by_anyone() {
     let law = Law::geometric(&[(0.937, 1.0), (0.063, 4.0), (0.0002, 600.0)]);
@@ -341,13 +341,13 @@ fn the_reasons_to_decline_are_told_apart() {
     assert_eq!(mean_interval(&[1.0; 10]), Err(Declined::TooFew { n: 10 }));
     assert_eq!(mean_interval(&[1.0; 2000]), Err(Declined::NoVariation));
     let mut few = vec![1.0; 2000];
-    // All three decide: their numbers are multiples of four.
+    // All three large values are deciding values, because their indices are multiples of four.
     few.iter_mut().step_by(4).take(3).for_each(|x| *x = 50.0);
     let result = mean_interval(&few);
     assert!(matches!(result, Err(Declined::FewCarriers { n }) if (n - 3.0).abs() < 1e-9), "{result:?}");
     let text = Declined::FewCarriers { n: 1.62 }.to_string();
     assert!(text.contains("as few as 1.6"), "{text}");
-    // Only the deciding values vary: the interval still has an upper end.
+    // Only deciding values vary. The interval still extends above the others, which are all 1.
     few.iter_mut().step_by(4).take(8).for_each(|x| *x = 50.0);
     let (low, high) = mean_interval(&few).unwrap();
     assert!(low == 1.0 && high > 1.1, "{low} {high}");

@@ -28,8 +28,7 @@ fn settings(effort: Effort, max_steps: Option<u64>) -> MethodSettings {
     MethodSettings { effort, budget, seed: 4, ..Default::default() }
 }
 
-/// A model with its data. All hidden states but one in eight are in a set that is drawn from the
-/// data.
+/// A model with its data: all states of its visible units.
 fn model() -> (Rbm, Rows) {
     (random_rbm(6, 11, 0.7, 79), Rows::Bits(BitRows::all_states(6)))
 }
@@ -104,7 +103,7 @@ fn a_plan_says_what_it_will_do() {
     assert!(reverse.starts_with("reverse AIS with 128 chains"), "{reverse}");
 }
 
-/// With a given number of tours the plan is [`mclv`] of the same set, to the bit.
+/// With a given number of tours, the plan returns the same bits as [`mclv`] with the same set.
 #[test]
 fn a_fixed_number_of_tours_is_that_of_mclv() {
     let (rbm, rows) = model();
@@ -179,7 +178,8 @@ fn costs_add_up() {
     assert_eq!(n_steps, 64 * 16, "64 tours are enough to see that none returns");
     assert_eq!((log_z.method, log_z.n_states), (Method::Ais, n_steps as f64 + by_ais.n_states));
 
-    // Some tours are cut: only pilots decide on AIS, never the tours of the estimate.
+    // Some tours of the estimate are cut. The plan does not switch to AIS, because only pilots
+    // decide that.
     let set = StoppingSet::draw(&rbm, &rows, &all, 1, 4, 0).unwrap();
     let probe = engine_steps(&rbm, &set, 256, u16::MAX) + engine_steps(&rbm, &set, 64, u16::MAX - 2);
     let max_steps = 4 * probe as u64 + 3000;

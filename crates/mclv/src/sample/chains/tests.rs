@@ -30,8 +30,8 @@ fn draw(p: &[f64], u: f64) -> usize {
         .unwrap_or(p.len() - 1)
 }
 
-/// Total variation between `p` and the states, in units of what `n` exact draws would show on
-/// average at most.
+/// Returns the total variation between `p` and the states, divided by an upper bound of its mean
+/// for exact draws.
 fn distance(p: &[f64], states: &[usize]) -> f64 {
     let n = states.len() as f64;
     let mut counts = vec![0.0; p.len()];
@@ -208,8 +208,8 @@ fn numpy_files_hold_bytes_and_floats() {
     std::fs::write(&path, samples.to_npz()).unwrap();
     let mut archive = crate::numpy::Archive::open(&path).unwrap();
     let bits = archive.array("samples").unwrap();
-    assert_eq!((bits.shape, bits.values), (vec![2, 2], vec![1.0, 0.0, 1.0, 1.0]));
-    assert_eq!(archive.array("means").unwrap().values, [0.5, 0.25, 0.75, 1.0]);
+    assert_eq!((bits.shape.clone(), bits.into_reals()), (vec![2, 2], vec![1.0, 0.0, 1.0, 1.0]));
+    assert_eq!(archive.array("means").unwrap().into_reals(), [0.5, 0.25, 0.75, 1.0]);
     let descr = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..60]).into_owned();
     assert!(descr(&samples.to_npy()).contains("'<f4'"));
     let bare = Samples { means: None, ..samples };

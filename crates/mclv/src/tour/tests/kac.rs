@@ -24,7 +24,7 @@ fn mean_lengths_and_sums_follow_from_the_set_alone() {
             assert!(error.abs() < 1e-12, "{}, {name}: {error:e} for a statistic", case.name);
             n_checked += 1;
         }
-        // The control: without the start's own weight the identity fails.
+        // Control: the identity fails if all states of the set have the same weight.
         let Some((_, set)) = case.sets.iter().find(|(name, _)| *name == "every fifth") else { continue };
         let tours = case.chain.tours(set).unwrap();
         let wrong = tours.length_moments().0 * set.len() as f64 / f64::from(1 << n_hidden) - 1.0;

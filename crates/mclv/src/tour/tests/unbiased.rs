@@ -14,7 +14,8 @@ fn n_tours(mean: f64) -> usize {
     (N_STEPS / mean).clamp(400.0, 40_000.0) as usize
 }
 
-/// `(x − mean)` in standard errors; where the variance is 0 to rounding, so must be the difference.
+/// Returns `(x − mean)` in standard errors. If the variance is 0 up to rounding, returns 0 for an
+/// equal `x` and infinity for any other.
 fn z(x: f64, mean: f64, variance: f64, n: usize) -> f64 {
     if variance <= 1e-10 * mean * mean {
         return if (x - mean).abs() <= 1e-9 * mean.abs() { 0.0 } else { f64::INFINITY };
@@ -206,8 +207,8 @@ fn stratified_starts_keep_the_mean_and_do_not_raise_the_variance() {
     let variance = runs.iter().map(|r| (r.0 - average).powi(2)).sum::<f64>() / (n - 1.0);
     let z = (average - mean) / (variance / n).sqrt();
     assert!(z.abs() < LIMIT, "{z}");
-    // Each run's own variance against the spread of runs, whose squares give the error of the
-    // comparison.
+    // The variance that each run estimates is compared with its squared error. The spread of the
+    // differences gives the error of the comparison.
     let differences: Vec<f64> = runs.iter().map(|r| (r.0 - mean).powi(2) - r.1).collect();
     let d = differences.iter().sum::<f64>() / n;
     let spread = differences.iter().map(|x| (x - d).powi(2)).sum::<f64>() / (n - 1.0);
@@ -217,8 +218,8 @@ fn stratified_starts_keep_the_mean_and_do_not_raise_the_variance() {
     assert!(variance < independent * (1.0 + LIMIT * (2.0 / n).sqrt()));
 }
 
-/// `E_p[f]` as a ratio: consistent, with the delta method's error; and the tail function against
-/// the exact one.
+/// The ratio estimate of `E_p[f]`, with the delta method's error, and the tail function agree with
+/// their exact values.
 #[test]
 fn ratios_and_tail_functions_agree_with_enumeration() {
     let (rbm, chain, set) = contrast();
@@ -247,7 +248,7 @@ fn ratios_and_tail_functions_agree_with_enumeration() {
     // The tail of a finite chain is geometric in the end, with the spectral radius as its rate.
     let fit = tours.tail_fit().unwrap();
     assert!((fit.rate - theory.tail_rate()).abs() < LIMIT * fit.std_err, "{fit:?} {}", theory.tail_rate());
-    // Cut tours know nothing beyond the cut, but fit the same tail.
+    // Cut tours give the same tail function up to the cut, and none beyond it.
     let cut = TourSettings { max_length: Some(25), ..settings };
     let cut = engine.run(&cut, &Silent).unwrap();
     assert_eq!((cut.ccdf().known_up_to, cut.truncation_bias(4)), (Some(25), None));

@@ -333,7 +333,7 @@ fn a_centred_step_follows_its_formulas() {
     let expected = reference(2, &rows, |x, mut g, _| {
         let model = Joint::of(n, m, x).moments();
         for j in 0..m {
-            // Data minus model, plus model.
+            // The gradient is data minus model, so adding the model gives the mean of the data.
             let mean = g[n * m + n + j] + model[n * m + n + j];
             lambda[j] += 0.25 * (mean - lambda[j]);
         }

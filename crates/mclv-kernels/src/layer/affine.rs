@@ -1,8 +1,10 @@
 //! The affine map from the states of one layer to the inputs of the other.
 
 use super::States;
-use super::sums::FAR;
 use crate::tiles::{CELL, Cell, TILE, Tiles};
+
+/// The size of a tile, in bytes, from which processing it part by part is worthwhile.
+const FAR: usize = 64 << 10;
 
 /// An affine map `x ↦ b + Wᵀx` from the states of one layer to the inputs of the other.
 ///

@@ -1,6 +1,6 @@
 //! Compute logarithms of the marginal weights of states, in double precision.
 
-use super::scratch::{List, Lists};
+use super::lists::{List, Lists};
 use super::{Affine, Scratch, States};
 use crate::arch::{F64Lanes, Lanes, Simd};
 use crate::isa::kernels;

@@ -1,6 +1,6 @@
 //! Sum the rows of a tile that bits mark: the outer products of bits and of sparse values.
 
-use super::scratch::{ListMemory, Lists};
+use super::lists::{ListMemory, Lists};
 use super::sums::{Sink, add_one, add_row};
 use crate::arch::{Lanes, Simd};
 use crate::tiles::Cell;

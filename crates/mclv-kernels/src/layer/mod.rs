@@ -18,6 +18,7 @@
 mod affine;
 mod draws;
 mod inputs;
+mod lists;
 mod log_weights;
 mod marked;
 mod outer;

@@ -1,10 +1,10 @@
 //! Compute logarithms of the marginal weights of states, quickly and in single precision.
 
+use super::lists::Lists;
 use super::log_weights::linear_terms;
 use super::sample::INPUT_LIMIT;
-use super::scratch::{Lists, Scratch};
 use super::sums::{Sink, base, piece};
-use super::{Affine, States};
+use super::{Affine, Scratch, States};
 use crate::arch::{F32Lanes, Lanes, Simd};
 use crate::bits::words_for;
 use crate::isa::kernels;

@@ -1,7 +1,7 @@
 //! Add up the rows of a matrix that states list, tile by tile, and pass the sums to a [`Sink`].
 
 use super::Affine;
-use super::scratch::{List, ListKind, Lists};
+use super::lists::{List, ListKind, Lists};
 use crate::arch::{Lanes, Simd};
 use crate::tiles::{CELL, Cell, TILE};
 
@@ -130,9 +130,6 @@ pub(super) fn base<S: Simd, const V: usize>(bias: Option<&[Cell]>, offset: usize
 
 /// The bytes of weights that stay in the first-level cache beside everything else.
 const NEAR: usize = 16 << 10;
-
-/// The size of a tile, in bytes, from which processing it part by part is worthwhile.
-pub(super) const FAR: usize = 64 << 10;
 
 #[inline(always)]
 pub(super) fn piece<S: Simd, K: Sink<S>, const V: usize, const LARGE: bool>(

@@ -10,4 +10,3 @@ cargo build --release --quiet --package mclv-benches
 sizes=("$@")
 [ ${#sizes[@]} -gt 0 ] || sizes=(32 500)
 "$venv/bin/python" benches/torch_epoch.py "${sizes[@]}"
-cargo run --release --quiet --package mclv-benches --bin epoch -- "${sizes[@]}"

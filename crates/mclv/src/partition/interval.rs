@@ -60,9 +60,11 @@ impl fmt::Display for Declined {
         match self {
             Self::TooFew { n } => write!(f, "{n} values are too few to judge their tail; make {MIN_VALUES}"),
             Self::NoVariation => f.write_str("all values are equal, so no tail has been seen"),
+            // Rounded down: 3.96 is not "4.0".
             Self::FewCarriers { n } => write!(
                 f,
-                "the second moment of the deciding values comes from as few as {n:.1} of them; at least {MIN_CARRIERS} are needed"
+                "too few large values decide how much all values vary: as few as {:.1}; at least {MIN_CARRIERS} are needed",
+                (n * 10.0).floor() / 10.0
             ),
         }
     }

@@ -126,8 +126,8 @@ impl Error {
         match self {
             Self::InvalidSetting { name, value, cure } => refused(name, value, cure),
             Self::InvalidChoice { name, value, cure } => refused(name, value, cure),
-            // Errors about a file use the spelling of files.
-            Self::Malformed { .. } => self.to_string(),
+            // Errors about a file of settings use the spelling of files.
+            Self::Malformed { path, .. } if path.extension().is_some_and(|e| e == "toml") => self.to_string(),
             _ => spell(&self.to_string(), spelling),
         }
     }

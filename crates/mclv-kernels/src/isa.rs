@@ -108,16 +108,16 @@ impl fmt::Debug for Isa {
 /// function named after `=`, which is generic over [`Simd`](crate::arch::Simd) and perhaps over a
 /// constant.
 macro_rules! kernels {
-    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:ident $(<$flag:literal>)?;)*) => {
+    ($($(#[$meta:meta])* $vis:vis fn $name:ident($($arg:ident: $ty:ty),* $(,)?) $(-> $ret:ty)? = $generic:ident $(<$($flag:literal),+>)?;)*) => {
         $($(#[$meta])*
         $vis fn $name(isa: $crate::Isa, $($arg: $ty),*) $(-> $ret)? {
             match isa.kind() {
-                $crate::isa::Kind::Portable => $generic::<$crate::arch::portable::Portable $(, $flag)?>($($arg),*),
+                $crate::isa::Kind::Portable => $generic::<$crate::arch::portable::Portable $($(, $flag)+)?>($($arg),*),
                 #[cfg(target_arch = "x86_64")]
                 $crate::isa::Kind::Avx2 => {
                     #[target_feature(enable = "avx2,fma,bmi1,popcnt")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
-                        $generic::<$crate::arch::avx2::Avx2 $(, $flag)?>($($arg),*)
+                        $generic::<$crate::arch::avx2::Avx2 $($(, $flag)+)?>($($arg),*)
                     }
                     // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
                     unsafe { build($($arg),*) }
@@ -126,7 +126,7 @@ macro_rules! kernels {
                 $crate::isa::Kind::Avx512 => {
                     #[target_feature(enable = "avx2,fma,bmi1,popcnt,avx512f,avx512vl,avx512bw,avx512dq,avx512vbmi2")]
                     fn build($($arg: $ty),*) $(-> $ret)? {
-                        $generic::<$crate::arch::avx2::Avx512 $(, $flag)?>($($arg),*)
+                        $generic::<$crate::arch::avx2::Avx512 $($(, $flag)+)?>($($arg),*)
                     }
                     // SAFETY: an `Isa` of this kind exists only where the CPU has these features.
                     unsafe { build($($arg),*) }

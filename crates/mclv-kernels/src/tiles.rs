@@ -239,6 +239,37 @@ impl Tiles {
         })
     }
 
+    /// Returns the cells of a matrix of one row, from cell `first` on.
+    #[inline(always)]
+    pub(crate) fn row_cells(&self, first: usize) -> &[Cell] {
+        debug_assert_eq!(self.n_rows, 1, "cells of one row follow each other");
+        &self.cells[first..]
+    }
+
+    /// Sets the padding columns.
+    #[cfg(test)]
+    pub(crate) fn fill_padding(&mut self, x: f32) {
+        let n_last = self.n_columns % CELL;
+        if n_last > 0 {
+            for row in 0..self.n_rows {
+                let at = self.cell_index(row, self.n_columns / CELL);
+                self.cells[at].0[n_last..].fill(x);
+            }
+        }
+    }
+
+    /// Exchanges two rows.
+    ///
+    /// # Panics
+    /// If a row does not exist.
+    pub fn swap_rows(&mut self, r: usize, s: usize) {
+        assert!(r < self.n_rows && s < self.n_rows, "rows {r} and {s} of {}", self.n_rows);
+        for cell in 0..self.n_columns.div_ceil(CELL) {
+            let (a, b) = (self.cell_index(r, cell), self.cell_index(s, cell));
+            self.cells.swap(a, b);
+        }
+    }
+
     /// Returns `n` cells of row `row` for writing, from cell `cell` of tile `tile` on.
     #[inline(always)]
     pub(crate) fn cells_mut(&mut self, row: usize, tile: usize, cell: usize, n: usize) -> &mut [Cell] {

@@ -22,14 +22,7 @@ impl<S: Simd, const MEANS: bool> Sink<S> for Store<'_, MEANS> {
 }
 
 #[inline(always)]
-fn inputs_generic<S: Simd>(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
-    affine.check(states, out);
-    let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out());
-    run::<S, _, false>(affine, lists, &mut scratch.partial, &mut Store::<false>(out));
-}
-
-#[inline(always)]
-fn means_generic<S: Simd, const LARGE: bool>(
+fn store<S: Simd, const MEANS: bool, const LARGE: bool>(
     affine: &Affine,
     states: States<'_>,
     scratch: &mut Scratch,
@@ -37,7 +30,17 @@ fn means_generic<S: Simd, const LARGE: bool>(
 ) {
     affine.check(states, out);
     let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out());
-    run::<S, _, LARGE>(affine, lists, &mut scratch.partial, &mut Store::<true>(out));
+    run::<S, _, LARGE>(affine, lists, &mut scratch.partial, &mut Store::<MEANS>(out));
+}
+
+/// Computes the inputs `b + Wᵀx` of each state, summed in single precision. Padding columns of `out`
+/// become −∞.
+///
+/// # Panics
+/// If `out` is not (states × units computed).
+pub fn inputs(isa: Isa, affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) {
+    let inputs = if affine.is_large() { inputs_large } else { inputs_small };
+    inputs(isa, affine, states, scratch, out);
 }
 
 /// Computes the means `σ(b + Wᵀx)` of each state. Padding columns of `out` become 0.
@@ -50,14 +53,11 @@ pub fn means(isa: Isa, affine: &Affine, states: States<'_>, scratch: &mut Scratc
 }
 
 kernels! {
-    /// Computes the inputs `b + Wᵀx` of each state, summed in single precision. Padding columns of
-    /// `out` become −∞.
-    ///
-    /// # Panics
-    /// If `out` is not (states × units computed).
-    pub fn inputs(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = inputs_generic;
+    fn inputs_small(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = store<false, false>;
 
-    fn means_small(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic<false>;
+    fn inputs_large(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = store<false, true>;
 
-    fn means_large(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = means_generic<true>;
+    fn means_small(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = store<true, false>;
+
+    fn means_large(affine: &Affine, states: States<'_>, scratch: &mut Scratch, out: &mut Tiles) = store<true, true>;
 }

@@ -5,7 +5,7 @@ use super::{Affine, Scratch, States};
 use crate::arch::{F64Lanes, Lanes, Simd};
 use crate::isa::kernels;
 use crate::math::softplus;
-use crate::tiles::TILE;
+use crate::tiles::{Cell, TILE};
 
 #[inline(always)]
 fn log_weights_generic<S: Simd>(
@@ -20,31 +20,74 @@ fn log_weights_generic<S: Simd>(
     let lists = scratch.lists.list::<S>(states, affine.n_in(), affine.n_out());
     linear_terms(bias_in, lists, out);
     for (t, (width, tile)) in affine.weights.tiles().enumerate() {
-        for offset in 0..width {
-            let bias = &affine.bias[t * TILE + offset].0;
-            let (base, _) = bias.as_chunks::<4>();
-            for (out, list) in out.iter_mut().zip(lists.rows()) {
-                let mut acc = [S::F64::widen(&base[0]), S::F64::widen(&base[1])];
-                let mut add = |i: usize, x: f32| {
-                    let (row, _) = tile[i * width + offset].0.as_chunks::<4>();
-                    let x = S::F64::splat(f64::from(x));
-                    for (a, w) in acc.iter_mut().zip(row) {
-                        *a = x.mul_add(S::F64::widen(w), *a);
-                    }
-                };
-                match list {
-                    List::Ones(index) => index.iter().for_each(|&i| add(i as usize, 1.0)),
-                    List::Sparse(index, value) => {
-                        index.iter().zip(value).for_each(|(&i, &x)| add(i as usize, x))
-                    }
-                    List::Dense(value) => value.iter().enumerate().for_each(|(i, &x)| add(i, x)),
-                }
-                let mut lanes = [0.0; 4];
-                softplus(acc[0]).add(softplus(acc[1])).store(&mut lanes);
-                *out += (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
-            }
+        let bias = &affine.bias[t * TILE..][..width];
+        let mut offset = 0;
+        while offset < width {
+            offset += match width - offset {
+                4.. => add_cells::<S, 4>(bias, (width, tile), offset, lists, out),
+                _ => add_cells::<S, 1>(bias, (width, tile), offset, lists, out),
+            };
         }
     }
+}
+
+/// Adds `V` cells of `Σ softplus`. Sums of several cells are made side by side, because each of them
+/// is one long chain of dependent additions.
+#[inline(always)]
+fn add_cells<S: Simd, const V: usize>(
+    bias: &[Cell],
+    (width, tile): (usize, &[Cell]),
+    offset: usize,
+    lists: Lists<'_>,
+    out: &mut [f64],
+) -> usize {
+    let bias: &[Cell; V] = bias[offset..].first_chunk().expect("a bias for each cell");
+    for (out, list) in out.iter_mut().zip(lists.rows()) {
+        let mut acc = [[S::F64::splat(0.0); 2]; V];
+        for (acc, cell) in acc.iter_mut().zip(bias) {
+            *acc = widen::<S>(cell);
+        }
+        match list {
+            List::Ones(index) => {
+                for &i in index {
+                    add_row::<S, V>(&mut acc, &tile[i as usize * width + offset..], 1.0);
+                }
+            }
+            List::Sparse(index, value) => {
+                for (&i, &x) in index.iter().zip(value) {
+                    add_row::<S, V>(&mut acc, &tile[i as usize * width + offset..], x);
+                }
+            }
+            List::Dense(value) => {
+                for (i, &x) in value.iter().enumerate() {
+                    add_row::<S, V>(&mut acc, &tile[i * width + offset..], x);
+                }
+            }
+        }
+        for acc in acc {
+            let mut lanes = [0.0; 4];
+            softplus(acc[0]).add(softplus(acc[1])).store(&mut lanes);
+            *out += (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]);
+        }
+    }
+    V
+}
+
+/// Adds `x` times the first cells of `row`.
+#[inline(always)]
+fn add_row<S: Simd, const V: usize>(acc: &mut [[S::F64; 2]; V], row: &[Cell], x: f32) {
+    let row: &[Cell; V] = row.first_chunk().expect("a row of the tile");
+    let x = S::F64::splat(f64::from(x));
+    for (acc, cell) in acc.iter_mut().zip(row) {
+        let w = widen::<S>(cell);
+        *acc = [x.mul_add(w[0], acc[0]), x.mul_add(w[1], acc[1])];
+    }
+}
+
+#[inline(always)]
+fn widen<S: Simd>(cell: &Cell) -> [S::F64; 2] {
+    let (halves, _) = cell.0.as_chunks::<4>();
+    [S::F64::widen(&halves[0]), S::F64::widen(&halves[1])]
 }
 
 /// Computes `b_inᵀx` of each listed state.

@@ -27,6 +27,7 @@ mod sample;
 mod scratch;
 mod states;
 mod sums;
+mod tempered;
 
 pub use affine::Affine;
 pub use inputs::{inputs, means};
@@ -36,3 +37,4 @@ pub use quick_log_weights::quick_log_weights;
 pub use sample::sample;
 pub use scratch::{Scratch, ThreadScratch};
 pub use states::{Columns, SparseStates, States};
+pub use tempered::{log_weight_at, sample_at};

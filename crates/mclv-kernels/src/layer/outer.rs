@@ -176,16 +176,18 @@ mod tests {
             }
             let right = Tiles::from_rows(n_rows, n_columns, &right);
             for (isa, columns) in both() {
-                let mut out = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);
-                let mut pieces = out.segments_mut(1 + n_units / 3);
-                // Pieces are in the order of columns first, so sums belong to those of the first tile.
-                let n = pieces.iter().filter(|piece| piece.first_column() == 0).count();
-                let (first, others) = pieces.split_at_mut(n);
-                let (scratch, mut got) = (&mut Scratch::default(), vec![1.0; n_units]);
-                accumulate_outer(isa, columns, &right, scale, scratch, first, Some(&mut got));
-                accumulate_outer(isa, columns, &right, scale, scratch, others, None);
+                let ones = Tiles::from_rows(n_units, n_columns, &vec![1.0; n_units * n_columns]);
+                let scratch = &mut Scratch::default();
+                // The pieces of some rows together: with more than one tile, values are collected once.
+                let (mut out, mut got) = (ones.clone(), vec![1.0; n_units]);
+                let mut blocks = out.row_blocks_mut(1 + n_units / 3);
+                accumulate_outer(isa, columns, &right, scale, scratch, &mut blocks, Some(&mut got));
                 let sums: Vec<f32> = sums.iter().map(|sum| sum.mul_add(scale, 1.0)).collect();
                 prop_assert_eq!(got, sums);
+                prop_assert_eq!(out.to_rows(), expected.clone());
+                // Each piece alone.
+                let mut out = ones;
+                accumulate_outer(isa, columns, &right, scale, scratch, &mut out.segments_mut(1 + n_units / 3), None);
                 prop_assert_eq!(out.to_rows(), expected.clone());
             }
         }

@@ -95,12 +95,24 @@ fn flips<S: Simd, const V: usize>(
 }
 
 /// Draws the bits and, if requested, stores the means.
-struct Sample<'a> {
+pub(super) struct Sample<'a> {
     bits: &'a mut [u64],
     n_words: usize,
     draws: &'a [Draws],
     tile_draws: &'a mut TileDraws,
     means: Option<Store<'a, true>>,
+}
+
+impl<'a> Sample<'a> {
+    /// Draws bits of states of `n_units` units. All of `bits` must be 0.
+    pub(super) fn new(
+        bits: &'a mut [u64],
+        n_units: usize,
+        draws: &'a [Draws],
+        tile_draws: &'a mut TileDraws,
+    ) -> Self {
+        Self { bits, n_words: words_for(n_units), draws, tile_draws, means: None }
+    }
 }
 
 impl<S: Simd> Sink<S> for Sample<'_> {
@@ -138,14 +150,18 @@ fn sample_generic<S: Simd, const LARGE: bool>(
     let Scratch { lists, partial, tile_draws, .. } = scratch;
     let lists = lists.list::<S>(states, affine.n_in(), affine.n_out());
     bits.fill(0);
-    let mut sink =
-        Sample { bits, n_words: words_for(affine.n_out()), draws, tile_draws, means: means.map(Store) };
-    run::<S, _, LARGE>(affine, lists, partial, &mut sink);
-    // Padding is off by its bias of −∞, unless it has become NaN.
-    let n_last = affine.n_out() % 64;
+    let sink = Sample::new(bits, affine.n_out(), draws, tile_draws);
+    run::<S, _, LARGE>(affine, lists, partial, &mut Sample { means: means.map(Store), ..sink });
+    mask_padding(bits, affine.n_out());
+}
+
+/// Sets the bits beyond the last unit to 0. Padding is off by its bias of −∞, unless it has become
+/// NaN.
+#[inline(always)]
+pub(super) fn mask_padding(bits: &mut [u64], n_units: usize) {
+    let (n_words, n_last) = (words_for(n_units), n_units % 64);
     if n_last > 0 {
-        let last = sink.bits.iter_mut().skip(sink.n_words - 1).step_by(sink.n_words);
-        last.for_each(|word| *word &= (1 << n_last) - 1);
+        bits.iter_mut().skip(n_words - 1).step_by(n_words).for_each(|word| *word &= (1 << n_last) - 1);
     }
 }
 
@@ -189,7 +205,7 @@ kernels! {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::bits::BitRows;
     use crate::layer::{inputs, means};
@@ -205,7 +221,8 @@ mod tests {
         draws.block((4 * g + l) as u32)[2 * pair + odd] >> (16 * upper) & 0xffff
     }
 
-    fn naive_bit(x: f32, draws: Draws, i: usize) -> bool {
+    /// The bit of unit `i` with input `x`, by the definition.
+    pub(in crate::layer) fn naive_bit(x: f32, draws: Draws, i: usize) -> bool {
         let mut e = [x.abs().min(80.0)];
         exp_f32(Isa::portable(), &mut e);
         let (k, e) = (first_bits(draws, i), e[0]);

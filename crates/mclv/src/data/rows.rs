@@ -156,12 +156,16 @@ impl Rows {
         if n_rows == 0 || n_columns == 0 {
             return Err(no_rows(source_name));
         }
+        let mut is_binary = true;
         for r in 0..n_rows {
-            if let Some((column, value)) = rows.row(r).find(|(_, v)| !(0.0..=1.0).contains(v)) {
-                return Err(out_of_range(source_name, r, column, value));
+            for (column, value) in rows.row(r) {
+                if !(0.0..=1.0).contains(&value) {
+                    return Err(out_of_range(source_name, r, column, value));
+                }
+                is_binary &= value == 0.0 || value == 1.0;
             }
         }
-        if (0..n_rows).any(|r| rows.row(r).any(|(_, v)| v != 0.0 && v != 1.0)) {
+        if !is_binary {
             return Ok(Self::Sparse(rows));
         }
         let mut packed = BitRows::zeros(n_rows, n_columns);

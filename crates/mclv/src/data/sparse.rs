@@ -94,9 +94,9 @@ impl SparseRows {
     }
 
     /// Returns the values of some rows, one after the other.
-    pub(crate) fn values_of(&self, rows: impl Iterator<Item = usize>) -> Vec<f32> {
+    pub(crate) fn values_of(&self, rows: impl Iterator<Item = usize> + Clone) -> Vec<f32> {
         let spans = rows.map(|r| self.spans[r]);
-        let mut to = Vec::with_capacity(spans.size_hint().0 * self.n_columns() / 4);
+        let mut to = Vec::with_capacity(spans.clone().map(|[from, end]| end - from).sum());
         match &self.values {
             Values::Reals(values) => spans.for_each(|[from, end]| to.extend_from_slice(&values[from..end])),
             Values::Levels { codes, palette } => {
@@ -121,9 +121,8 @@ impl SparseRows {
     /// Returns the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
         let marks = self.marks.select(indices);
-        let spans_of =
-            |indices: &[usize]| -> Vec<[usize; 2]> { indices.iter().map(|&r| self.spans[r]).collect() };
-        Self { spans: spans(&marks), marks, values: self.values.select(&spans_of(indices)) }
+        let from: Vec<[usize; 2]> = indices.iter().map(|&r| self.spans[r]).collect();
+        Self { spans: spans(&marks), marks, values: self.values.select(&from) }
     }
 
     /// Returns the rows named by `rows` with their zeros, one after the other.

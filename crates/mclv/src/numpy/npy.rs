@@ -121,8 +121,8 @@ impl Array {
     }
 }
 
-/// Reads the bytes that follow a header, in the order of the file. One element at a time would take
-/// thirty times as long.
+/// Reads the bytes that follow a header, in the order of the file. One element at a time takes many
+/// times as long.
 fn read_bytes(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     reader.take(header.len()).read_to_end(&mut bytes).map_err(|e| cannot_read(e, path))?;

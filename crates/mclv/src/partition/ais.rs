@@ -83,7 +83,7 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
 /// method can exclude a mode that no chain has visited.
 ///
 /// # Cost
-/// `n_chains × n_betas` block-Gibbs steps, 1.7 µs each on one core for 784 × 20 units. If the
+/// `n_chains × n_betas` block-Gibbs steps, 2.6 µs each on one core for 784 × 25 units. If the
 /// weights are sound, `n_check × n_betas` more steps. The pilot that chooses temperatures and the
 /// scouts add a few more.
 ///

@@ -9,7 +9,7 @@ use crate::{Error, Result};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chains per unit of parallel work. No result depends on this number.
-const BLOCK: usize = 16;
+const BLOCK: usize = 32;
 
 /// Temperatures between two checks for cancellation.
 const STEPS_PER_ROUND: u64 = 64;

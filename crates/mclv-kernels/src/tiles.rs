@@ -258,6 +258,19 @@ impl Tiles {
         }
     }
 
+    /// Copies row `from` of another matrix to row `to`.
+    ///
+    /// # Panics
+    /// If the matrices do not have the same number of columns, or if a row does not exist.
+    pub fn copy_row(&mut self, to: usize, other: &Self, from: usize) {
+        assert_eq!(self.n_columns, other.n_columns, "rows of the same length");
+        assert!(to < self.n_rows && from < other.n_rows, "row {from} of {}", other.n_rows);
+        for cell in 0..self.n_columns.div_ceil(CELL) {
+            let at = self.cell_index(to, cell);
+            self.cells[at] = other.cells[other.cell_index(from, cell)];
+        }
+    }
+
     /// Exchanges two rows.
     ///
     /// # Panics

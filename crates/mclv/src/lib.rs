@@ -7,6 +7,7 @@ mod error;
 mod features;
 mod file;
 pub mod gradient;
+mod ladder;
 mod likelihood;
 pub mod mixing;
 mod model;

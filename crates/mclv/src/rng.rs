@@ -59,6 +59,10 @@ pub enum Purpose {
     SecondBase = 23,
     /// Chains of a ladder of temperatures above a second base model.
     SecondLadder = 24,
+    /// Tours with a ladder.
+    LadderTour = 25,
+    /// Ladders of chains that find the weights of rungs.
+    LadderPilot = 26,
     /// Pilot chains whose states make a stopping set.
     PilotStates = 30,
     /// Independent draws from an enumerated model.

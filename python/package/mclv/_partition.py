@@ -105,7 +105,7 @@ def log_partition(
     Parameters
     ----------
     model : RBM, TrainResult or fitted BernoulliRBM
-    method : {"best", "exact", "mclv", "ais", "reverse-ais", "bar"}
+    method : {"best", "exact", "mclv", "ladder", "ais", "reverse-ais", "bar"}
         ``"best"``: enumeration if `time_limit` allows it, else tours if they return, else AIS.
     data : rows, optional
         Rows for stopping sets, base models and starts.

@@ -40,7 +40,7 @@ pub(crate) struct LikelihoodArgs {
     /// Also compute the exact pseudo-log-likelihood
     #[arg(long)]
     pub(crate) pseudo: bool,
-    /// Method for log Z: exact, mclv, ais, reverse-ais or bar [default: exact if the time limit
+    /// Method for log Z: exact, mclv, ladder, ais, reverse-ais or bar [default: exact if the time limit
     /// allows it, else mclv if tours return, else ais]
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<Method>,

@@ -29,6 +29,8 @@ Methods:
   mclv         Las Vegas tours. Z is unbiased without a step budget (--max-steps none), and a lower
                bound on average with one. With --target-se, pilot tours choose the stopping set and
                the number of tours; the estimate uses only new tours.
+  ladder       Tours up and down a ladder of models, from independent units to the model. Tours return
+               at any size. Z is unbiased without a step budget, and a lower bound on average with one.
   ais          Annealed importance sampling. Z is unbiased; log Z is low on average.
   reverse-ais  Started at exact samples of the model, an upper bound on average. Started at data
                (grey values are cut at 0.5), no guarantee.
@@ -40,7 +42,7 @@ pub(crate) struct LogzArgs {
     /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// One or more of exact, mclv, ais, reverse-ais, bar [default: exact if the time limit allows
+    /// One or more of exact, mclv, ladder, ais, reverse-ais, bar [default: exact if the time limit allows
     /// it, else mclv if there are data and tours return, else ais]
     #[arg(long, value_delimiter = ',', value_name = "METHODS")]
     pub(crate) method: Vec<Method>,

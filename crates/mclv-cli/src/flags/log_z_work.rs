@@ -10,21 +10,21 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(next_help_heading = "Estimates of log Z")]
 pub(crate) struct WorkArgs {
-    /// mclv: wanted standard error of log Z; pilot tours choose the number of tours that reaches it
+    /// mclv, ladder: wanted standard error of log Z; pilot tours choose the number of tours that reaches it
     /// [default: 0.01; for likelihoods 0.05]
     #[arg(long, value_name = "NATS", conflicts_with = "n_tours")]
     pub(crate) target_se: Option<f64>,
-    /// mclv: number of tours, instead of a wanted standard error
+    /// mclv, ladder: number of tours, instead of a wanted standard error
     #[arg(long, alias = "tours", value_name = "N")]
     pub(crate) n_tours: Option<usize>,
     /// mclv: hidden states per row in the stopping set [default: chosen by pilot tours; 1 with
     /// --n-tours]
     #[arg(long, value_name = "M")]
     pub(crate) samples_per_row: Option<usize>,
-    /// mclv: read the stopping set from this file, instead of drawing it from data
+    /// mclv, ladder: read the stopping set from this file, instead of drawing it from data
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) stopping_set: Option<PathBuf>,
-    /// mclv: step budget of all tours together, including pilots: a number, `minute` (the steps of
+    /// mclv, ladder: step budget of all tours together, including pilots: a number, `minute` (the steps of
     /// about one minute on one core), or `none`; Z is unbiased only with `none`
     #[arg(long, value_name = "N", default_value_t = StepLimit::Minute)]
     pub(crate) max_steps: StepLimit,

@@ -1,11 +1,10 @@
 //! Estimate `log Z` by annealed importance sampling (Neal 2001; Salakhutdinov and Murray 2008).
 
 use super::annealing::{Begin, anneal};
-use super::path::Path;
 use super::scouts::{Errand, Scouts, spread_out_base};
-use super::temperatures::Spacing;
 use super::weights::Weights;
 use super::{Guarantee, LogZ, Method, Note};
+use crate::ladder::{Kept, Path, Spacing};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::Purpose;
@@ -146,7 +145,7 @@ fn weigh(
     purpose: Purpose,
     progress: &dyn Progress,
 ) -> Result<Weighed> {
-    let path = Path::new(rbm, Some(base))?;
+    let path = Path::new(rbm, Some(base), Kept::Visible)?;
     let betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
     let log_w = anneal(&path, &betas, Begin::Base(n_chains), (settings.seed, purpose), progress)?;
     Ok(Weighed { base: path.log_z_base(), weights: Weights::new(&log_w) })

@@ -1,7 +1,7 @@
 //! Run chains through a sequence of temperatures and weigh them.
 
-use super::path::{Path, Replicas};
 use crate::bits::BitRows;
+use crate::ladder::{Path, Replicas};
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
 use crate::team;
@@ -52,15 +52,15 @@ pub(super) fn anneal(
         };
         let mut log_w = vec![0.0; n];
         let mut unreported = 0;
-        for (t, pair) in (0..).zip(betas.windows(2)) {
+        for (t, pair) in betas.windows(2).enumerate() {
             if t > 0 {
-                replicas.step(|_| pair[0], t);
+                replicas.step(|_| pair[0]);
             }
             for (r, log_w) in log_w.iter_mut().enumerate() {
                 *log_w += replicas.log_weight(r, pair[1]) - replicas.log_weight(r, pair[0]);
             }
             unreported += n as u64;
-            if unreported == STEPS_PER_ROUND * n as u64 || t as usize == betas.len() - 2 {
+            if unreported == STEPS_PER_ROUND * n as u64 || t == betas.len() - 2 {
                 progress.report(done.fetch_add(unreported, Ordering::Relaxed) + unreported, total);
                 unreported = 0;
                 if progress.cancelled() {

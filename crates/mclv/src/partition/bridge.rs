@@ -2,21 +2,15 @@
 //! chains (Bennett 1976; Hukushima and Nemoto 1996).
 
 use super::ais::check_size;
-use super::path::{Path, Replicas};
 use super::scouts::{Errand, N_SCOUTS, Scouts, spread_out_base};
-use super::temperatures::Pilot;
 use super::weights::student;
 use super::{Guarantee, LogZ, Method, Note};
-use crate::bits::BitRows;
-use crate::mixing::Mixing;
+use crate::Result;
+use crate::ladder::{Kept, Path, Pilot, Tempering, combine, swap_rates, worst_r_hat};
 use crate::model::Rbm;
 use crate::progress::Progress;
-use crate::rng::{Purpose, stream};
-use crate::team;
+use crate::rng::Purpose;
 use crate::tour::TourEngine;
-use crate::{Error, Result};
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// Settings for [`bar`]: how many ladders, temperatures and steps.
@@ -60,9 +54,6 @@ pub struct Bar {
 const PILOT_BETAS: usize = 200;
 const DISTANCE: f64 = 0.95;
 
-/// The largest number of values that are recorded, eight bytes each.
-const MAX_RECORDS: usize = 1 << 28;
-
 /// Below this share of accepted swaps, neighbouring temperatures hardly exchange states.
 const LOW_SWAP_RATE: f64 = 0.1;
 
@@ -71,13 +62,6 @@ const HIGH_R_HAT: f64 = 1.05;
 
 /// The smallest number of ladders that give an interval.
 const MIN_LADDERS: usize = 5;
-
-/// The step between the scouts that consecutive ladders begin at. Scouts of one kind stand beside
-/// each other.
-const STRIDE: usize = 37;
-
-/// Steps between two checks for cancellation.
-const STEPS_PER_ROUND: usize = 64;
 
 /// Estimates `log Z` by Bennett's acceptance ratio (BAR) between tempered chains.
 ///
@@ -185,26 +169,28 @@ impl Climb {
         purpose: Purpose,
         progress: &dyn Progress,
     ) -> Result<Self> {
-        let path = Path::new(rbm, Some(base))?;
+        let path = Path::new(rbm, Some(base), Kept::Visible)?;
         let pilot = Pilot::run(&path, PILOT_BETAS, settings.seed, progress)?;
         let n_betas = settings.n_betas.unwrap_or(((pilot.length() / DISTANCE).ceil() as usize).max(2));
         check_size("n-betas", n_betas)?;
-        let betas = pilot.ladder(n_betas);
-        let ladders = run_ladders(&path, &betas, Some(&scouts.visible), settings, purpose, progress)?;
-        let (log_ratio, std_err) = combine(&ladders, n_betas);
-        let swap_rate = |k: usize| {
-            let (accepted, tried) = ladders.iter().fold((0, 0), |(accepted, tried), ladder| {
-                (accepted + ladder.swaps[k].0, tried + ladder.swaps[k].1)
-            });
-            f64::from(accepted) / f64::from(tried.max(1))
+        let tempering = Tempering {
+            betas: pilot.ladder(n_betas),
+            starts: Some(&scouts.visible),
+            n_ladders: settings.n_ladders,
+            n_steps: settings.n_steps,
+            burn_in: settings.burn_in,
+            seed: settings.seed,
+            purpose,
         };
-        let (hottest, r_hat) = worst_r_hat(&ladders, n_betas);
+        let ladders = tempering.run(&path, progress)?;
+        let (log_ratio, std_err) = combine(&ladders);
+        let (hottest, r_hat) = worst_r_hat(&ladders);
         Ok(Self {
-            swap_rates: (0..n_betas).map(swap_rate).collect(),
+            swap_rates: swap_rates(&ladders),
             n_ladders: ladders.len(),
             r_hat,
-            r_hat_beta: betas[hottest],
-            betas,
+            r_hat_beta: tempering.betas[hottest],
+            betas: tempering.betas,
             log_z: path.log_z_base() + log_ratio,
             std_err,
         })
@@ -248,165 +234,10 @@ fn least(values: &[f64]) -> (usize, f64) {
     values.iter().enumerate().fold((0, f64::INFINITY), less)
 }
 
-/// The record of one ladder of chains.
-#[derive(Clone)]
-struct Ladder {
-    /// For each pair of neighbours and each step: `log p*_k/p*_{k+1}` at a state of temperature
-    /// `k`.
-    up: Vec<Vec<f64>>,
-    /// `log p*_{k+1}/p*_k` at a state of temperature `k+1`.
-    down: Vec<Vec<f64>>,
-    /// For each pair, the numbers of swaps accepted and tried.
-    swaps: Vec<(u32, u32)>,
-}
-team::parcel!(Ladder { up, down, swaps });
-
-fn run_ladders(
-    path: &Path,
-    betas: &[f64],
-    scouts: Option<&BitRows>,
-    settings: &BarSettings,
-    purpose: Purpose,
-    progress: &dyn Progress,
-) -> Result<Vec<Ladder>> {
-    let n_pairs = betas.len() - 1;
-    let n_steps = settings.burn_in.saturating_add(settings.n_steps);
-    let n_records = (2 * settings.n_ladders * n_pairs).checked_mul(settings.n_steps);
-    if n_steps >= 1 << 30 || n_records.is_none_or(|n| n > MAX_RECORDS) {
-        return Err(Error::InvalidSetting {
-            name: "n-steps",
-            value: settings.n_steps.to_string(),
-            cure: "fewer steps, ladders or temperatures: 2^28 numbers at most are recorded, 2^30 steps made",
-        });
-    }
-    let done = AtomicU64::new(0);
-    // Of this rank's share.
-    let total = (settings.n_ladders * n_steps / team::size()) as u64;
-    let of_ladder = |ladder: usize| {
-        let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
-        let streams = (0..=n_pairs).map(|k| stream(settings.seed, purpose, index(k))).collect();
-        let swaps = stream(settings.seed, purpose, index(n_pairs + 1));
-        // Every second ladder begins where scouts have ended, so that ladders that agree have come
-        // from different starts.
-        let mut replicas = match scouts.filter(|_| ladder % 2 == 1) {
-            None => Replicas::from_base(path, streams),
-            Some(scouts) => {
-                let chosen: Vec<usize> =
-                    (0..=n_pairs).map(|k| (ladder * (n_pairs + 1) + k) * STRIDE % scouts.n_rows()).collect();
-                Replicas::from_states(path, streams, scouts.select(&chosen).words())
-            }
-        };
-        let empty = || (0..n_pairs).map(|_| Vec::with_capacity(settings.n_steps)).collect();
-        let mut record = Ladder { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
-        for t in 1..=n_steps {
-            replicas.step(|k| betas[k], t as u32);
-            for k in 0..n_pairs {
-                let up = replicas.log_weight(k, betas[k]) - replicas.log_weight(k, betas[k + 1]);
-                let down = replicas.log_weight(k + 1, betas[k + 1]) - replicas.log_weight(k + 1, betas[k]);
-                if t > settings.burn_in {
-                    record.up[k].push(up);
-                    record.down[k].push(down);
-                }
-                // Pairs take turns, so that no state is asked for twice.
-                if k % 2 == t % 2 {
-                    let u = (f64::from(swaps.at(t as u32).block(k as u32)[0]) + 0.5) / 4_294_967_296.0;
-                    let accepted = u.ln() < -up - down;
-                    if accepted {
-                        replicas.swap(k, k + 1);
-                    }
-                    if t > settings.burn_in {
-                        record.swaps[k].0 += u32::from(accepted);
-                        record.swaps[k].1 += 1;
-                    }
-                }
-            }
-            if t.is_multiple_of(STEPS_PER_ROUND) || t == n_steps {
-                let n = (t - 1) % STEPS_PER_ROUND + 1;
-                progress.report(done.fetch_add(n as u64, Ordering::Relaxed) + n as u64, total);
-                if progress.cancelled() {
-                    return Err(Error::Cancelled);
-                }
-            }
-        }
-        Ok(record)
-    };
-    team::try_blocks(settings.n_ladders, of_ladder)
-}
-
-/// Returns `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences
-/// between ladders.
-fn combine(ladders: &[Ladder], n_pairs: usize) -> (f64, f64) {
-    let pairs: Vec<(f64, Vec<f64>)> = (0..n_pairs)
-        .into_par_iter()
-        .map(|k| bennett(ladders.iter().map(|l| (&l.up[k], &l.down[k]))))
-        .collect();
-    let n = ladders.len() as f64;
-    let influence = |l: usize| pairs.iter().map(|(_, influences)| influences[l]).sum::<f64>();
-    let squares: f64 = (0..ladders.len()).map(|l| influence(l).powi(2)).sum();
-    (pairs.iter().map(|(log_ratio, _)| log_ratio).sum(), (n / (n - 1.0) * squares).sqrt())
-}
-
-/// Bennett's `log Z_{k+1}/Z_k`: the root `D` of `Σ f(up + D) = Σ f(down − D)`, `f(x) = 1/(1 + eˣ)`,
-/// over all ladders. Also returns how much each ladder moved the root, to first order.
-fn bennett<'a>(ladders: impl Iterator<Item = (&'a Vec<f64>, &'a Vec<f64>)> + Clone) -> (f64, Vec<f64>) {
-    let f = |x: f64| 1.0 / (1.0 + x.exp());
-    // The difference of both sides and its slope; it falls with D.
-    let balance = |(up, down): (&Vec<f64>, &Vec<f64>), d: f64| {
-        let sums = |x: &Vec<f64>, d: f64| {
-            x.iter().map(|x| f(x + d)).fold((0.0, 0.0), |(sum, slope), p| (sum + p, slope + p * (1.0 - p)))
-        };
-        let ((to, to_slope), (from, from_slope)) = (sums(up, d), sums(down, -d));
-        (to - from, to_slope + from_slope)
-    };
-    let total = |d: f64| {
-        let sums = ladders.clone().map(|ladder| balance(ladder, d));
-        sums.fold((0.0, 0.0), |total, sum| (total.0 + sum.0, total.1 + sum.1))
-    };
-    // Below every −up and down the balance is positive, above all of them negative.
-    let bounds = ladders.clone().flat_map(|(up, down)| up.iter().map(|x| -x).chain(down.iter().copied()));
-    let (mut low, mut high) =
-        bounds.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
-    let mut root = 0.5 * (low + high);
-    // Newton's steps, or halves where those lead out.
-    for _ in 0..100 {
-        let (value, slope) = total(root);
-        if value > 0.0 {
-            low = root;
-        } else {
-            high = root;
-        }
-        let newton = root + value / slope;
-        let next = if newton > low && newton < high { newton } else { 0.5 * (low + high) };
-        let moved = (next - root).abs();
-        root = next;
-        if moved <= 1e-10 * (1.0 + root.abs()) {
-            break;
-        }
-    }
-    let slope = total(root).1;
-    let influences = ladders.map(|ladder| if slope > 0.0 { balance(ladder, root).0 / slope } else { 0.0 });
-    (root, influences.collect())
-}
-
-/// Returns the temperature at which ladders differ most, and R-hat there. R-hat is `None` if there
-/// are too few steps.
-fn worst_r_hat(ladders: &[Ladder], n_pairs: usize) -> (usize, Option<f64>) {
-    let r_hats: Option<Vec<f64>> = (0..n_pairs)
-        .into_par_iter()
-        .map(|k| {
-            let chains: Vec<Vec<f64>> = ladders.iter().map(|ladder| ladder.down[k].clone()).collect();
-            Mixing::new(&chains).map(|mixing| -mixing.r_hat)
-        })
-        .collect();
-    r_hats.map_or((0, None), |r_hats| {
-        let (k, worst) = least(&r_hats);
-        (k + 1, Some(-worst))
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ladder::Record;
     use crate::model::tests::random_rbm;
     use crate::progress::Silent;
 
@@ -459,12 +290,19 @@ mod tests {
     #[test]
     fn a_sign_error_is_caught() {
         let rbm = random_rbm(8, 5, 1.0, 630);
-        let path = Path::new(&rbm, None).unwrap();
-        let betas = [0.0, 0.25, 0.5, 0.75, 1.0];
-        let settings = BarSettings { n_steps: 500, ..Default::default() };
-        let mut ladders = run_ladders(&path, &betas, None, &settings, Purpose::Ladder, &Silent).unwrap();
-        let t = |ladders: &[Ladder]| {
-            let (log_ratio, std_err) = combine(ladders, 4);
+        let path = Path::new(&rbm, None, Kept::Visible).unwrap();
+        let tempering = Tempering {
+            betas: vec![0.0, 0.25, 0.5, 0.75, 1.0],
+            starts: None,
+            n_ladders: 8,
+            n_steps: 500,
+            burn_in: 500,
+            seed: 0,
+            purpose: Purpose::Ladder,
+        };
+        let mut ladders = tempering.run(&path, &Silent).unwrap();
+        let t = |ladders: &[Record]| {
+            let (log_ratio, std_err) = combine(ladders);
             (path.log_z_base() + log_ratio - exact(&rbm)) / std_err
         };
         assert!(t(&ladders).abs() < 6.5, "{}", t(&ladders));

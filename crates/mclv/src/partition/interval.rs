@@ -1,4 +1,4 @@
-//! Compute a confidence interval for the mean of positive numbers with a long tail, or the reason
+//! Compute a confidence interval for the mean of non-negative numbers with a long tail, or the reason
 //! why none can be given.
 //!
 //! Tour lengths are mostly 1 and rarely thousands. The plain interval (mean ± 1.96 standard errors)
@@ -70,8 +70,8 @@ impl fmt::Display for Declined {
     }
 }
 
-/// Returns a 95 % confidence interval for the mean of independent, identically distributed positive
-/// numbers.
+/// Returns a 95 % confidence interval for the mean of independent, identically distributed numbers
+/// that are not negative.
 ///
 /// # Guarantee
 /// In simulations, at least 93 % of the intervals that are given cover the mean, for distributions
@@ -95,9 +95,9 @@ impl fmt::Display for Declined {
 /// Returns [`Declined`] if the sample does not show enough of its tail.
 ///
 /// # Panics
-/// If a value is not a positive number.
+/// If a value is negative or not a number.
 pub fn mean_interval(x: &[f64]) -> Result<(f64, f64), Declined> {
-    assert!(x.iter().all(|x| *x > 0.0), "positive numbers only");
+    assert!(x.iter().all(|x| *x >= 0.0), "no negative numbers");
     if x.len() < MIN_VALUES {
         return Err(Declined::TooFew { n: x.len() });
     }

@@ -14,6 +14,8 @@ pub enum Method {
     Exact,
     /// Las Vegas tours (see [`mclv`](super::mclv())).
     Mclv,
+    /// Tours with a ladder (see [`ladder`](super::ladder())).
+    Ladder,
     /// Annealed importance sampling, from a base model to the model.
     Ais,
     /// Annealed importance sampling in the other direction, from the model to the base model.
@@ -24,7 +26,8 @@ pub enum Method {
 
 impl Method {
     /// All methods, in this order.
-    pub const ALL: [Self; 5] = [Self::Exact, Self::Mclv, Self::Ais, Self::ReverseAis, Self::Bar];
+    pub const ALL: [Self; 6] =
+        [Self::Exact, Self::Mclv, Self::Ladder, Self::Ais, Self::ReverseAis, Self::Bar];
 
     /// Returns true if the method uses rows of data.
     pub fn uses_data(self) -> bool {
@@ -37,6 +40,7 @@ impl fmt::Display for Method {
         f.pad(match self {
             Self::Exact => "exact",
             Self::Mclv => "mclv",
+            Self::Ladder => "ladder",
             Self::Ais => "ais",
             Self::ReverseAis => "reverse-ais",
             Self::Bar => "bar",
@@ -51,7 +55,7 @@ impl FromStr for Method {
         Self::ALL.into_iter().find(|method| method.to_string() == text).ok_or_else(|| Error::InvalidSetting {
             name: "method",
             value: text.into(),
-            cure: "choose exact, mclv, ais, reverse-ais or bar",
+            cure: "choose exact, mclv, ladder, ais, reverse-ais or bar",
         })
     }
 }

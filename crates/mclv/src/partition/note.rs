@@ -90,6 +90,43 @@ pub enum Note {
         /// Where the states come from.
         origin: Origin,
     },
+    /// How tours climbed a ladder.
+    Ladder {
+        /// The number of rungs above the base model.
+        n_rungs: usize,
+        /// The smallest share of accepted swaps between two neighbours, in the pilot.
+        swap_rate: f64,
+        /// The share of the tours that reached the top rung.
+        climbed: f64,
+        /// The mean number of steps of a tour.
+        mean_length: f64,
+    },
+    /// The value of `log Z` by parallel tempering, which found the weights of a ladder.
+    Tempering {
+        /// The value.
+        log_z: f64,
+        /// Its standard error, from the differences between ladders.
+        std_err: f64,
+    },
+    /// Parallel tempering and tours with a ladder give different values.
+    TemperingDisagrees {
+        /// The estimate by tours minus that by parallel tempering.
+        difference: f64,
+    },
+    /// No tour reached the top rung, so the value is that of parallel tempering.
+    TopNotReached,
+    /// Some tours with a ladder were cut, so there is no interval.
+    LadderToursCut {
+        /// Number of tours that were cut.
+        n_cut: usize,
+        /// Number of all tours.
+        n_tours: usize,
+    },
+    /// The visits to the top rung do not show their tail, so there is no interval.
+    VisitsUnseen {
+        /// Why the interval was declined.
+        reason: Declined,
+    },
     /// How often neighbouring temperatures of a ladder exchange their states.
     SwapRate {
         /// The smallest share of accepted swaps between two neighbours.
@@ -219,6 +256,38 @@ impl fmt::Display for Note {
                 f,
                 "chains start at {}, not at samples of the model, so the value is not a bound and has no interval",
                 if *origin == Origin::Data { "data" } else { "the ends of other chains" }
+            ),
+            Self::Ladder { n_rungs, swap_rate, climbed, mean_length } => write!(
+                f,
+                "the ladder has {n_rungs} rungs; {:.1} % of the tours reached the model, with {mean_length:.0} \
+                 steps on average; neighbouring rungs accepted at least {:.0} % of swaps",
+                100.0 * climbed,
+                100.0 * swap_rate
+            ),
+            Self::Tempering { log_z, std_err } => write!(
+                f,
+                "parallel tempering, which found the weights of the rungs, gives log Z = {log_z:.4} ± {std_err:.4}"
+            ),
+            Self::TemperingDisagrees { difference } => write!(
+                f,
+                "modes may be missing: the value by tours is {:.3} nats {} than that by parallel tempering, so \
+                 there is neither an error bar nor an interval; allow more steps (`max-steps`)",
+                difference.abs(),
+                if *difference < 0.0 { "lower" } else { "higher" }
+            ),
+            Self::TopNotReached => f.write_str(
+                "no tour reached the model, so the value is that of parallel tempering, without an error bar; \
+                 allow more steps (`max-steps`)",
+            ),
+            Self::LadderToursCut { n_cut, n_tours } => write!(
+                f,
+                "no interval: {n_cut} tours ({:.2} %) were cut before they returned; allow more steps (`max-steps`)",
+                100.0 * *n_cut as f64 / *n_tours as f64
+            ),
+            Self::VisitsUnseen { reason } => write!(
+                f,
+                "no interval: the tail of the numbers of visits to the model is not known well enough ({reason}); \
+                 run more tours (`n-tours`), or allow more steps (`max-steps`)"
             ),
             Self::SwapRate { rate, n_temperatures } => {
                 write!(

@@ -174,11 +174,14 @@ impl fmt::Display for Plan<'_> {
                     n_visible.min(n_hidden),
                     human_seconds(nominal_seconds(n_visible, n_hidden))
                 )?,
-                Method::Mclv => {
+                Method::Mclv | Method::Ladder => {
                     match effort {
                         Effort::Tours(n) => write!(f, "{n} tours")?,
                         Effort::TargetSe(target) => write!(f, "tours for a standard error of {target}")?,
                         Effort::Affordable => f.write_str("tours")?,
+                    }
+                    if *method == Method::Ladder {
+                        f.write_str(" with a ladder")?;
                     }
                     if let Some(steps) = budget.steps(n_visible, n_hidden) {
                         write!(f, ", at most {steps} steps (at most about {})", seconds(steps as f64))?;

@@ -3,13 +3,12 @@
 
 use super::ais::check_size;
 use super::annealing::{Begin, anneal};
-use super::path::Path;
 use super::scouts::spread_out_base;
-use super::temperatures::Spacing;
 use super::weights::Weights;
 use super::{Guarantee, LogZ, Method, Note};
 use crate::Result;
 use crate::bits::BitRows;
+use crate::ladder::{Kept, Path, Spacing};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::Purpose;
@@ -88,7 +87,7 @@ pub fn reverse_ais(
     check_size("n-betas", settings.n_betas)?;
     rbm.check_width(states.n_bits())?;
     let base_bias = settings.base_bias.clone().unwrap_or_else(|| spread_out_base(rbm));
-    let path = Path::new(rbm, Some(&base_bias))?;
+    let path = Path::new(rbm, Some(&base_bias), Kept::Visible)?;
     let mut betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
     betas.reverse();
     let begin = Begin::States(states);

@@ -13,10 +13,10 @@
 //!
 //! A mode that neither the data nor any scout leads to stays unseen. No method can exclude it.
 
-use super::path::{Path, Replicas};
 use crate::bits::{BitRows, words_for};
 use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::data::Rows;
+use crate::ladder::{Kept, Path, Replicas};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
@@ -70,6 +70,8 @@ pub(super) struct Scouts {
     paths: Vec<BitRows>,
     /// The final visible state of each scout.
     pub(super) visible: BitRows,
+    /// The final hidden state of each scout.
+    pub(super) hidden: BitRows,
     /// The number of steps that were made.
     pub(super) n_steps: u64,
 }
@@ -143,7 +145,9 @@ impl Scouts {
             all.extend_from_slice(visited);
             visible.extend_from_slice(v);
         }
+        let last = paths.iter().flat_map(|path: &BitRows| path.row(path.n_rows() - 1));
         Ok(Self {
+            hidden: BitRows::from_words(rbm.n_hidden(), last.copied().collect()),
             visited: StoppingSet::new(&BitRows::from_words(rbm.n_hidden(), all)),
             paths,
             visible: BitRows::from_words(rbm.n_visible(), visible),
@@ -183,7 +187,7 @@ fn anneal(
     streams: Vec<crate::rng::Stream>,
     progress: &dyn Progress,
 ) -> Result<Vec<u64>> {
-    let path = Path::new(rbm, Some(base))?;
+    let path = Path::new(rbm, Some(base), Kept::Visible)?;
     let of_block = |block: usize| {
         let chains = block * BLOCK..streams.len().min((block + 1) * BLOCK);
         let mut replicas = Replicas::from_base(&path, streams[chains].to_vec());
@@ -191,9 +195,9 @@ fn anneal(
             if progress.cancelled() {
                 return Err(Error::Cancelled);
             }
-            replicas.step(|_| f64::from(t) / f64::from(N_BETAS), t);
+            replicas.step(|_| f64::from(t) / f64::from(N_BETAS));
         }
-        Ok(replicas.visible().to_vec())
+        Ok(replicas.kept().to_vec())
     };
     Ok(team::try_blocks(streams.len().div_ceil(BLOCK), of_block)?.concat())
 }

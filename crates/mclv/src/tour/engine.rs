@@ -102,6 +102,11 @@ impl<'a> TourEngine<'a> {
         &self.set
     }
 
+    /// Returns the row of the stopping set that tours with these random numbers begin at.
+    pub(crate) fn draw_start(&self, draws: Draws) -> usize {
+        self.table.draw(draws)
+    }
+
     /// Returns the stopping set. A borrowed one is copied.
     pub(crate) fn into_set(self) -> StoppingSet {
         self.set.into_owned()

@@ -9,8 +9,9 @@ use crate::partition::choice::{Chosen, SetOrigin, choose};
 use crate::partition::forecast::Forecast;
 use crate::partition::scouts::states_to_join;
 use crate::partition::{
-    AisSettings, BarSettings, Effort, Guarantee, LogZ, MclvSettings, Method, Note, Origin,
-    ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, nominal_seconds, reverse_ais,
+    AisSettings, BarSettings, Effort, Guarantee, LadderTourSettings, LogZ, MclvSettings, Method, Note,
+    Origin, ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, ladder, nominal_seconds,
+    reverse_ais,
 };
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
@@ -72,6 +73,17 @@ impl<'a> Work<'a> {
                 result => result?,
             },
             Method::Mclv => return self.tours(is_last),
+            Method::Ladder => {
+                let settings = LadderTourSettings {
+                    effort: settings.effort,
+                    max_steps: self.max_steps().map(|n| n.saturating_sub(self.n_states as u64)),
+                    base_bias: self.base()?,
+                    n_scouts: settings.budget.n_scouts,
+                    seed: settings.seed,
+                    n_rungs: None,
+                };
+                ladder(rbm, self.inputs.stopping_set, &settings, self.progress)?
+            }
             Method::Ais => {
                 let settings = AisSettings {
                     n_chains: settings.budget.n_chains,

@@ -23,7 +23,7 @@ pub enum Spacing {
 
 impl Spacing {
     /// Returns `n + 1` temperatures from 0 to 1.
-    pub(super) fn ladder(
+    pub(crate) fn ladder(
         self,
         path: &Path,
         n: usize,
@@ -56,7 +56,7 @@ const BLOCK: usize = 16;
 const RESERVE: f64 = 0.1;
 
 /// Measurements of pilot chains along the path. These chains are not part of any estimate.
-pub(super) struct Pilot {
+pub(crate) struct Pilot {
     /// A coarse ladder.
     betas: Vec<f64>,
     /// The thermodynamic length `∫ sd(d log p*_β / dβ) dβ` from 0 to each temperature of `betas`.
@@ -66,19 +66,19 @@ pub(super) struct Pilot {
 impl Pilot {
     /// Anneals along `n` temperatures and measures how much the slopes of the log weights differ
     /// between chains.
-    pub(super) fn run(path: &Path, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
+    pub(crate) fn run(path: &Path, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
         let betas: Vec<f64> = (0..=n).map(|t| logistic(t as f64 / n as f64)).collect();
         let of_block = |block: usize| {
             let chains = block * BLOCK..(block + 1) * BLOCK;
             let streams = chains.map(|chain| stream(seed, Purpose::Pilot, chain as u64)).collect();
             let mut replicas = Replicas::from_base(path, streams);
             let mut slopes = vec![Vec::new(); BLOCK];
-            for (t, &beta) in (0..).zip(&betas) {
+            for (t, &beta) in betas.iter().enumerate() {
                 if progress.cancelled() {
                     return Err(Error::Cancelled);
                 }
                 if t > 0 {
-                    replicas.step(|_| beta, t);
+                    replicas.step(|_| beta);
                 }
                 for (r, slopes) in slopes.iter_mut().enumerate() {
                     slopes.push(replicas.slope(r, beta));
@@ -96,12 +96,12 @@ impl Pilot {
     }
 
     /// The thermodynamic length of the whole path.
-    pub(super) fn length(&self) -> f64 {
+    pub(crate) fn length(&self) -> f64 {
         self.length[self.length.len() - 1]
     }
 
     /// Returns `n + 1` temperatures from 0 to 1 at equal distances along the path.
-    pub(super) fn ladder(&self, n: usize) -> Vec<f64> {
+    pub(crate) fn ladder(&self, n: usize) -> Vec<f64> {
         let last = self.betas.len() - 1;
         let total = self.length();
         // Without weights all chains have the same slopes, and any ladder will do.
@@ -135,6 +135,7 @@ fn standard_deviation(x: impl Iterator<Item = f64> + Clone) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ladder::Kept;
     use crate::model::Rbm;
     use crate::model::tests::random_rbm;
     use crate::progress::Silent;
@@ -145,7 +146,7 @@ mod tests {
     fn every_ladder_rises_from_base_to_model() {
         let without_weights = Rbm::new(4, 2, &[0.0; 8], &[0.5; 4], &[0.0; 2]).unwrap();
         for rbm in [random_rbm(12, 6, 2.0, 300), without_weights] {
-            let path = Path::new(&rbm, None).unwrap();
+            let path = Path::new(&rbm, None, Kept::Visible).unwrap();
             for spacing in [Spacing::Linear, Spacing::Sigmoid, Spacing::Adaptive] {
                 for n in [2, 3, 50, 1000] {
                     let ladder = spacing.ladder(&path, n, 1, &Silent).unwrap();
@@ -164,7 +165,7 @@ mod tests {
     fn the_length_of_independent_units_is_known() {
         let n = 50;
         let rbm = Rbm::new(n, 1, &vec![0.0; n], &vec![2.0; n], &[0.0]).unwrap();
-        let path = Path::new(&rbm, Some(&vec![0.0; n])).unwrap();
+        let path = Path::new(&rbm, Some(&vec![0.0; n]), Kept::Visible).unwrap();
         let pilot = Pilot::run(&path, 400, 3, &Silent).unwrap();
         let sd = |beta: f64| {
             let p = 1.0 / (1.0 + (-2.0 * beta).exp());
@@ -176,7 +177,7 @@ mod tests {
 
     #[test]
     fn a_pilot_stops_when_told() {
-        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None).unwrap();
+        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None, Kept::Visible).unwrap();
         let stop = AtomicBool::new(true);
         assert!(matches!(Spacing::Adaptive.ladder(&path, 10, 1, &stop), Err(Error::Cancelled)));
     }
@@ -184,7 +185,7 @@ mod tests {
     /// 2 blocks of chains ask at 21 temperatures each; one wish to stop, at any of them, is enough.
     #[test]
     fn a_pilot_stops_when_told_once() {
-        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None).unwrap();
+        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None, Kept::Visible).unwrap();
         for n in [0, 1, 20, 40] {
             let once = StopsOnce::at_question(n);
             assert!(matches!(Spacing::Adaptive.ladder(&path, 10, 1, &once), Err(Error::Cancelled)), "{n}");

@@ -1,0 +1,406 @@
+//! Run tours up and down a ladder of models.
+//!
+//! A walker stands on a rung `k` with a hidden state `h`. A transition has two parts:
+//!
+//! 1. A Gibbs step of the model of rung `k`. On the lowest rung units are independent, so this step
+//!    draws `h` afresh.
+//! 2. A move to a neighbouring rung, accepted with probability
+//!    `min(1, c_{k'} p*_{k'}(h) / (c_k p*_k(h)))`. The weights `c_k` are fixed.
+//!
+//! Both parts leave `π(k, h) ∝ c_k p*_k(h)` invariant. The stopping set is the whole lowest rung,
+//! and some hidden states `H` on the top rung. Its weight `M_S` is known, so Kac's formula gives the
+//! weight of the top rung: `Z = (M_S / c_K) · E[visits to the top rung]`, whatever the `c_k`. Bad
+//! `c_k` cost variance.
+//!
+//! *Lifted* walkers have a direction, and turn round where a move is rejected. Half of the lowest
+//! rung then belongs to the stopping set: the half that is on its way up.
+//!
+//! A visit to the top rung is counted by its probability before the move, in every transition of a
+//! tour, its last one included. The start is not counted.
+
+use super::path::{Path, Replicas};
+use crate::bits::words_for;
+use crate::progress::Progress;
+use crate::rng::{Purpose, Stream, stream};
+use crate::team;
+use crate::tour::{AddStatistics, TourEngine};
+use crate::{Error, Result};
+use rayon::prelude::*;
+use std::f64::consts::LN_2;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Walkers that step together. No result depends on this number.
+const BLOCK: usize = 64;
+
+/// Steps that all tours may make in the first round.
+const FIRST_ROUND: u32 = 64;
+
+/// The largest number of steps of a tour. Its random numbers end there.
+const MAX_LENGTH: u32 = 1 << 30;
+
+/// The block of random numbers that decides the moves along the ladder.
+const MOVE_BLOCK: u32 = 1 << 30;
+
+/// The rungs of a ladder: inverse temperatures that rise from 0 to 1, and the weight of each. A
+/// ladder with the single rung 1 has no lowest rung that belongs to the stopping set.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rungs {
+    pub(crate) betas: Vec<f64>,
+    /// `log c_k`.
+    pub(crate) log_c: Vec<f64>,
+}
+
+/// How many tours to run, and when to cut them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct LadderSettings {
+    pub(crate) n_tours: usize,
+    /// The number of steps that all tours may make together. All tours are cut at the largest
+    /// length that this allows.
+    pub(crate) max_steps: Option<u64>,
+    pub(crate) seed: u64,
+    /// A number that tells runs of the same seed apart.
+    pub(crate) occasion: u16,
+}
+
+/// A ladder and a stopping set, ready for tours.
+pub(crate) struct LadderEngine<'a> {
+    path: &'a Path,
+    rungs: &'a Rungs,
+    /// The states of the top rung that belong to the stopping set.
+    top: Option<&'a TourEngine<'a>>,
+    lifted: bool,
+    #[cfg(test)]
+    pub(super) fault: Option<Fault>,
+}
+
+/// Errors that tests make on purpose, to see that they are caught.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Fault {
+    /// A walker on the lowest rung keeps its state.
+    NoRedraw,
+    /// Half of the tours start at the bottom, whatever the weights.
+    HalfAndHalf,
+    /// The weight of a rung falls with every step on it.
+    Adapted,
+    /// The start is counted as well.
+    StartCounted,
+    /// Lifting halves the weight of the states on the top rung, too.
+    AllHalved,
+}
+
+team::parcel! {
+    /// A tour: where it is and what it has counted.
+    #[derive(Clone, Debug, PartialEq)]
+    pub(crate) struct Walker {
+        h: Vec<u64>,
+        rung: u32,
+        is_rising: bool,
+        /// The number of transitions.
+        pub(crate) length: u32,
+        /// The expected number of visits to the top rung.
+        pub(crate) visits: f64,
+        /// Sums of statistics over the visits to the top rung.
+        pub(crate) sums: Vec<f64>,
+        /// True if the tour is in the stopping set again.
+        pub(crate) is_complete: bool,
+        /// True if the tour began on the top rung.
+        pub(crate) began_on_top: bool,
+        /// True if the tour has been on the top rung.
+        pub(crate) has_climbed: bool,
+    }
+}
+
+/// Tours that have been made.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LadderTours {
+    pub(crate) tours: Vec<Walker>,
+    pub(crate) n_steps: u64,
+    /// `log(M_S / c_K)`.
+    pub(crate) log_scale: f64,
+}
+
+impl<'a> LadderEngine<'a> {
+    /// Prepares tours to the lowest rung of a ladder and to the states of `top` on its top rung.
+    /// `path` keeps the hidden layer.
+    pub(crate) fn new(
+        path: &'a Path,
+        rungs: &'a Rungs,
+        top: Option<&'a TourEngine<'a>>,
+        lifted: bool,
+    ) -> Self {
+        assert_eq!(rungs.betas.len(), rungs.log_c.len(), "a weight for each rung");
+        assert!(rungs.betas.len() > 1 || top.is_some(), "a stopping set");
+        Self {
+            path,
+            rungs,
+            top,
+            lifted,
+            #[cfg(test)]
+            fault: None,
+        }
+    }
+
+    /// The logarithm of the weight of the lowest rung in the stopping set, if there is one.
+    fn log_bottom(&self) -> Option<f64> {
+        let half = if self.lifted { LN_2 } else { 0.0 };
+        (self.rungs.betas.len() > 1).then(|| self.rungs.log_c[0] + self.path.log_z_base() - half)
+    }
+
+    /// The logarithm of the weight of the states on the top rung, if there are any.
+    fn log_top(&self) -> Option<f64> {
+        let log_top = self.top.map(|top| self.rungs.log_c[self.n_moves()] + top.log_z_s());
+        #[cfg(test)]
+        if self.fault == Some(Fault::AllHalved) {
+            return log_top.map(|x| x - LN_2);
+        }
+        log_top
+    }
+
+    /// The logarithm of the weight of the stopping set.
+    fn log_m_s(&self) -> f64 {
+        let parts = [self.log_bottom(), self.log_top()];
+        let most = parts.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
+        most + parts.into_iter().flatten().map(|x| (x - most).exp()).sum::<f64>().ln()
+    }
+
+    /// The number of moves from the lowest to the top rung.
+    fn n_moves(&self) -> usize {
+        self.rungs.betas.len() - 1
+    }
+
+    /// Runs tours and sums `n_statistics` statistics along their visits to the top rung.
+    ///
+    /// # Errors
+    /// If the listener cancels.
+    pub(crate) fn run(
+        &self,
+        settings: &LadderSettings,
+        n_statistics: usize,
+        add: &AddStatistics<'_>,
+        progress: &dyn Progress,
+    ) -> Result<LadderTours> {
+        let log_scale = self.log_m_s() - self.rungs.log_c[self.n_moves()];
+        let share = self.log_bottom().map_or(0.0, |bottom| (bottom - self.log_m_s()).exp());
+        #[cfg(test)]
+        let share = if self.fault == Some(Fault::HalfAndHalf) { 0.5 } else { share };
+        let mut tours: Vec<Walker> =
+            (0..settings.n_tours).map(|t| self.start(settings, t, share, n_statistics)).collect();
+        let mut open: Vec<u32> = (0..settings.n_tours as u32).collect();
+        let (mut n_steps, mut made) = (0u64, 0u32);
+        let n_complete = AtomicU64::new(0);
+        loop {
+            let left = settings.max_steps.map_or(u64::MAX, |n| n.saturating_sub(n_steps));
+            let allowed = (left / open.len().max(1) as u64).min(u64::from(MAX_LENGTH)) as u32;
+            let limit = (2 * made).max(FIRST_ROUND).min(MAX_LENGTH).min(made.saturating_add(allowed));
+            if open.is_empty() || limit == made {
+                break;
+            }
+            let walkers = team::share(open.len(), |mine| {
+                let open = &open[mine];
+                let n_threads = rayon::current_num_threads();
+                let batch = open.len().div_ceil(n_threads).clamp(1, BLOCK);
+                let piece = open.len().div_ceil(8 * n_threads).clamp(batch, 4096);
+                let of_piece = |open: &[u32]| {
+                    let walkers = open.iter().map(|&t| tours[t as usize].clone()).collect();
+                    let round = Round { engine: self, settings, limit, add, progress };
+                    let walkers = round.advance(open, walkers)?;
+                    let n = walkers.iter().filter(|walker| walker.is_complete).count() as u64;
+                    progress.report(n_complete.fetch_add(n, Ordering::Relaxed) + n, settings.n_tours as u64);
+                    Ok(walkers)
+                };
+                let pieces: Result<Vec<Vec<Walker>>> = open.par_chunks(piece).map(of_piece).collect();
+                Ok(pieces?.concat())
+            })?;
+            for (&t, walker) in open.iter().zip(walkers) {
+                n_steps += u64::from(walker.length - tours[t as usize].length);
+                tours[t as usize] = walker;
+            }
+            open.retain(|&t| !tours[t as usize].is_complete);
+            made = limit;
+        }
+        Ok(LadderTours { tours, n_steps, log_scale })
+    }
+
+    /// Draws the start of a tour: the lowest rung with probability `share`, else a state of the top
+    /// rung.
+    fn start(&self, settings: &LadderSettings, tour: usize, share: f64, n_statistics: usize) -> Walker {
+        let draws = stream_of(settings, tour);
+        let [u, coin, ..] = draws.at(1).block(0);
+        let is_bottom = uniform(u) < share;
+        let h = match self.top {
+            Some(top) if !is_bottom => top.set().states().row(top.draw_start(draws.at(0))).to_vec(),
+            _ => vec![0; words_for(self.path.n_kept())],
+        };
+        let counted = !is_bottom && self.fault_is_start_counted();
+        Walker {
+            h,
+            rung: if is_bottom { 0 } else { self.n_moves() as u32 },
+            is_rising: is_bottom || coin & 1 == 1,
+            length: 0,
+            visits: if counted { 1.0 } else { 0.0 },
+            sums: vec![0.0; n_statistics],
+            is_complete: false,
+            began_on_top: !is_bottom,
+            has_climbed: !is_bottom,
+        }
+    }
+
+    #[cfg(test)]
+    fn fault_is_start_counted(&self) -> bool {
+        self.fault == Some(Fault::StartCounted)
+    }
+
+    #[cfg(not(test))]
+    fn fault_is_start_counted(&self) -> bool {
+        false
+    }
+
+    /// Moves a walker along the ladder, given its state `r` after the Gibbs step.
+    fn climb(&self, walker: &mut Walker, replicas: &Replicas<'_>, r: usize) {
+        let (k, top) = (walker.rung as usize, self.n_moves());
+        let (stream, t) = replicas.clock_of(r);
+        let [u, coin, ..] = stream.at(2 * t).block(MOVE_BLOCK);
+        let is_rising = if self.lifted { walker.is_rising } else { coin & 1 == 1 };
+        let to = if is_rising { Some(k + 1).filter(|&to| to <= top) } else { k.checked_sub(1) };
+        let log_weight = |k: usize| self.rungs.log_c[k] + replicas.log_weight(r, self.rungs.betas[k]);
+        let accept = to.map_or(0.0, |to| (log_weight(to) - log_weight(k)).exp().min(1.0));
+        #[cfg(test)]
+        let accept = match (self.fault, to) {
+            (Some(Fault::Adapted), Some(to)) => {
+                let lost = |k: usize| walker.sums[k];
+                let accept = (log_weight(to) - lost(to) - log_weight(k) + lost(k)).exp().min(1.0);
+                walker.sums[k] += 1.0;
+                accept
+            }
+            _ => accept,
+        };
+        walker.visits += match to {
+            _ if k == top => 1.0 - accept,
+            Some(to) if to == top => accept,
+            _ => 0.0,
+        };
+        match to {
+            Some(to) if uniform(u) < accept => walker.rung = to as u32,
+            _ => walker.is_rising = !walker.is_rising,
+        }
+        walker.length += 1;
+        let k = walker.rung as usize;
+        walker.has_climbed |= k == top;
+        let is_home = top > 0 && k == 0 && (walker.is_rising || !self.lifted);
+        let is_known = k == top && self.top.is_some_and(|top| top.set().find(replicas.kept_of(r)).is_some());
+        walker.is_complete = is_home || is_known;
+    }
+}
+
+/// What all pieces of a round share.
+struct Round<'a> {
+    engine: &'a LadderEngine<'a>,
+    settings: &'a LadderSettings,
+    /// The number of steps to which tours are brought.
+    limit: u32,
+    add: &'a AddStatistics<'a>,
+    progress: &'a dyn Progress,
+}
+
+impl Round<'_> {
+    /// Brings tours to their ends or to the limit. `numbers` are the numbers of the tours.
+    fn advance(&self, numbers: &[u32], mut walkers: Vec<Walker>) -> Result<Vec<Walker>> {
+        let LadderEngine { path, rungs, .. } = self.engine;
+        let clock =
+            |k: usize, walker: &Walker| (stream_of(self.settings, numbers[k] as usize), walker.length);
+        // The walker in each place. A walker that is done makes room for the next.
+        let mut places: Vec<usize> = (0..walkers.len().min(BLOCK)).collect();
+        let mut next = places.len();
+        let begin = |places: &[usize], walkers: &[Walker]| {
+            let clocks = places.iter().map(|&k| clock(k, &walkers[k])).collect();
+            let h: Vec<u64> = places.iter().flat_map(|&k| &walkers[k].h).copied().collect();
+            Replicas::at(path, clocks, &h)
+        };
+        let is_done = |walker: &Walker| walker.is_complete || walker.length >= self.limit;
+        let mut replicas = begin(&places, &walkers);
+        let mut n_active = places.len();
+        while n_active > 0 {
+            if self.progress.cancelled() {
+                return Err(Error::Cancelled);
+            }
+            replicas.draw_summed(|r| rungs.betas[walkers[places[r]].rung as usize]);
+            for (r, &k) in places.iter().enumerate() {
+                let walker = &mut walkers[k];
+                let is_on_top = walker.rung as usize == rungs.betas.len() - 1;
+                if is_on_top && !walker.sums.is_empty() && !is_done(walker) {
+                    (self.add)(replicas.summed_of(r), replicas.kept_of(r), &mut walker.sums);
+                }
+            }
+            self.draw_kept(&mut replicas, &places, &walkers);
+            for (r, place) in places.iter_mut().enumerate() {
+                let walker = &mut walkers[*place];
+                if is_done(walker) {
+                    continue;
+                }
+                self.engine.climb(walker, &replicas, r);
+                if is_done(walker) {
+                    walker.h = replicas.kept_of(r).to_vec();
+                    if next < walkers.len() {
+                        *place = next;
+                        replicas.place(r, clock(next, &walkers[next]), &walkers[next].h);
+                        next += 1;
+                    } else {
+                        n_active -= 1;
+                    }
+                }
+            }
+            // Places that nobody needs are given up when they are half of all.
+            if n_active > 0 && 2 * n_active <= places.len() {
+                for (r, &k) in places.iter().enumerate() {
+                    if !is_done(&walkers[k]) {
+                        walkers[k].h = replicas.kept_of(r).to_vec();
+                    }
+                }
+                places.retain(|&k| !is_done(&walkers[k]));
+                replicas = begin(&places, &walkers);
+            }
+        }
+        Ok(walkers)
+    }
+
+    #[cfg(not(test))]
+    fn draw_kept(&self, replicas: &mut Replicas<'_>, _places: &[usize], _walkers: &[Walker]) {
+        replicas.draw_kept();
+    }
+
+    #[cfg(test)]
+    fn draw_kept(&self, replicas: &mut Replicas<'_>, places: &[usize], walkers: &[Walker]) {
+        let before: Vec<Vec<u64>> = (0..places.len()).map(|r| replicas.kept_of(r).to_vec()).collect();
+        replicas.draw_kept();
+        if self.engine.fault == Some(Fault::NoRedraw) {
+            for (r, _) in places.iter().enumerate().filter(|(_, k)| walkers[**k].rung == 0) {
+                replicas.place(r, replicas.clock_of(r), &before[r]);
+            }
+        }
+    }
+}
+
+fn stream_of(settings: &LadderSettings, tour: usize) -> Stream {
+    stream(settings.seed, Purpose::LadderTour, u64::from(settings.occasion) << 40 | tour as u64)
+}
+
+/// Returns a number in the open interval (0, 1).
+fn uniform(x: u32) -> f64 {
+    (f64::from(x) + 0.5) / 4_294_967_296.0
+}
+
+impl LadderTours {
+    /// The expected number of visits to the top rung of each tour.
+    pub(crate) fn visits(&self) -> Vec<f64> {
+        self.tours.iter().map(|tour| tour.visits).collect()
+    }
+
+    /// The number of tours that were cut.
+    pub(crate) fn n_cut(&self) -> usize {
+        self.tours.iter().filter(|tour| !tour.is_complete).count()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -192,7 +192,7 @@ impl<'a> LadderEngine<'a> {
         loop {
             let left = settings.max_steps.map_or(u64::MAX, |n| n.saturating_sub(n_steps));
             let allowed = (left / open.len().max(1) as u64).min(u64::from(MAX_LENGTH)) as u32;
-            let limit = (2 * made).max(FIRST_ROUND).min(MAX_LENGTH).min(made.saturating_add(allowed));
+            let limit = (2 * made).clamp(FIRST_ROUND, MAX_LENGTH).min(made.saturating_add(allowed));
             if open.is_empty() || limit == made {
                 break;
             }

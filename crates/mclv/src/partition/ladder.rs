@@ -188,12 +188,14 @@ impl Climb {
             log_c.push(-log_z_k);
         }
         let (log_ratio, std_err) = combine(&ladders);
+        let rates = swap_rates(&ladders);
+        tracing::debug!("rungs {:.4?}, swaps accepted {rates:.2?}", tempering.betas);
         Ok(Self {
             n_steps: tempering.total_steps(),
             rungs: Rungs { betas: tempering.betas, log_c },
             log_z: path.log_z_base() + log_ratio,
             std_err,
-            swap_rate: swap_rates(&ladders).into_iter().fold(1.0, f64::min),
+            swap_rate: rates.into_iter().fold(1.0, f64::min),
         })
     }
 

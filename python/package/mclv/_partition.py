@@ -106,7 +106,8 @@ def log_partition(
     ----------
     model : RBM, TrainResult or fitted BernoulliRBM
     method : {"best", "exact", "mclv", "ladder", "ais", "reverse-ais", "bar"}
-        ``"best"``: enumeration if `time_limit` allows it, else tours if they return, else AIS.
+        ``"best"``: enumeration if `time_limit` allows it, else tours if they return, else tours
+        with a ladder if they climb it, else AIS.
     data : rows, optional
         Rows for stopping sets, base models and starts.
     stopping_set : StoppingSet, optional

@@ -40,8 +40,8 @@ pub(crate) struct LikelihoodArgs {
     /// Also compute the exact pseudo-log-likelihood
     #[arg(long)]
     pub(crate) pseudo: bool,
-    /// Method for log Z: exact, mclv, ladder, ais, reverse-ais or bar [default: exact if the time limit
-    /// allows it, else mclv if tours return, else ais]
+    /// Method for log Z: exact, mclv, ladder, ais, reverse-ais or bar [default: exact if the time
+    /// limit allows it, else mclv if tours return, else ladder if tours climb it, else ais]
     #[arg(long, value_name = "METHOD")]
     pub(crate) method: Option<Method>,
     #[command(flatten)]

@@ -18,7 +18,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Examples:
   mclv logz model.safetensors
-  mclv logz model.safetensors --method mclv,ais,reverse-ais,bar,exact
+  mclv logz model.safetensors --method mclv,ladder,ais,reverse-ais,bar,exact
   mclv logz big.safetensors --method mclv --target-se 0.01 --json
   mclv logz big.npz --method ais --data mnist --n-chains 500 --n-betas 20000
   mclv logz big.safetensors --method exact --time-limit 20h
@@ -29,8 +29,8 @@ Methods:
   mclv         Las Vegas tours. Z is unbiased without a step budget (--max-steps none), and a lower
                bound on average with one. With --target-se, pilot tours choose the stopping set and
                the number of tours; the estimate uses only new tours.
-  ladder       Tours up and down a ladder of models, from independent units to the model. Tours return
-               at any size. Z is unbiased without a step budget, and a lower bound on average with one.
+  ladder       Tours up and down a ladder of models, from independent units to the model. They
+               return at any size of the model. Guarantees are those of mclv.
   ais          Annealed importance sampling. Z is unbiased; log Z is low on average.
   reverse-ais  Started at exact samples of the model, an upper bound on average. Started at data
                (grey values are cut at 0.5), no guarantee.
@@ -42,8 +42,9 @@ pub(crate) struct LogzArgs {
     /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// One or more of exact, mclv, ladder, ais, reverse-ais, bar [default: exact if the time limit allows
-    /// it, else mclv if there are data and tours return, else ais]
+    /// One or more of exact, mclv, ladder, ais, reverse-ais, bar [default: exact if the time limit
+    /// allows it, else mclv if there are data and tours return, else ladder if tours climb it, else
+    /// ais]
     #[arg(long, value_delimiter = ',', value_name = "METHODS")]
     pub(crate) method: Vec<Method>,
     /// Data set or file [default: the data recorded in the model file, if any]

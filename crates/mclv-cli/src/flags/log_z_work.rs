@@ -21,7 +21,8 @@ pub(crate) struct WorkArgs {
     /// --n-tours]
     #[arg(long, value_name = "M")]
     pub(crate) samples_per_row: Option<usize>,
-    /// mclv, ladder: read the stopping set from this file, instead of drawing it from data
+    /// mclv, ladder: read the stopping set from this file [default: mclv draws it from data, ladder
+    /// has none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) stopping_set: Option<PathBuf>,
     /// mclv, ladder: step budget of all tours together, including pilots: a number, `minute` (the steps of

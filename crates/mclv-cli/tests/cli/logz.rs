@@ -111,18 +111,21 @@ fn the_best_method_that_can_be_afforded_is_taken() {
     let estimate = &sandbox.json(&args)["estimates"][0];
     assert_eq!(estimate["method"], "ais");
     let note = &estimate["notes"][0];
-    assert!(note["text"].as_str().unwrap().contains("by AIS instead"), "{estimate}");
+    assert!(note["text"].as_str().unwrap().contains("by another method"), "{estimate}");
     assert_eq!(
         (&note["note"], &note["completion"]),
         (&Value::from("tours-do-not-return"), &Value::from(0.0))
     );
+    // With more steps, tours get a ladder.
+    let estimate = &sandbox.json(&["logz", "wide.safetensors", "--target-se", "0.1"])["estimates"][0];
+    assert_eq!((&estimate["method"], &estimate["notes"][1]["note"]), (&"ladder".into(), &"ladder".into()));
     // If tours are requested anyway, they give a lower bound.
     let estimate = &sandbox.json(&[&args[..], &["--method", "mclv"]].concat())["estimates"][0];
     assert_eq!((estimate["guarantee"].as_str(), &estimate["interval"]), (Some("lower-bound"), &Value::Null));
-    // Without data, the default is AIS. Requested tours use a stopping set from pilot chains.
+    // Without data, tours get a ladder. Requested tours use a stopping set from pilot chains.
     sandbox.succeeds(&["convert", model, "bare.npz"]);
-    let bare = sandbox.json(&["logz", "bare.npz", "--time-limit", "0", "--n-betas", "200"]);
-    assert_eq!((&bare["estimates"][0]["method"], &bare["data"]), (&Value::from("ais"), &Value::Null));
+    let bare = sandbox.json(&["logz", "bare.npz", "--time-limit", "0"]);
+    assert_eq!((&bare["estimates"][0]["method"], &bare["data"]), (&Value::from("ladder"), &Value::Null));
     let text = sandbox.succeeds(&["logz", "bare.npz", "--method", "mclv", "--n-tours", "2000"]);
     assert!(text.contains("states visited by pilot chains"), "{text}");
 }
@@ -150,7 +153,8 @@ fn a_likelihood_has_the_interval_of_log_z_and_the_other_side() {
 #[test]
 fn what_makes_no_sense_is_refused_with_a_cure() {
     let sandbox = Sandbox::new().with_model("m.safetensors", 5).with_file("no.set", "nothing");
-    sandbox.refuses_usage(&["logz", "m.safetensors", "--method", "magic"], &["choose exact, mclv, ais"]);
+    sandbox
+        .refuses_usage(&["logz", "m.safetensors", "--method", "magic"], &["choose exact, mclv, ladder, ais"]);
     sandbox.refuses_usage(
         &["logz", "m.safetensors", "--n-tours", "9", "--target-se", "1"],
         &["cannot be used with"],

@@ -24,6 +24,10 @@ const AIS_SECONDS: f64 = 50.0;
 /// The number of Gibbs steps that take as long as one step of AIS, which also weighs each state
 /// twice: 1.9 with 25 hidden units, 1.3 with 500.
 const AIS_STEPS: f64 = 2.0;
+/// The number of Gibbs steps that take as long as one step of a tour with a ladder, rounded up.
+pub(super) const LADDER_STEPS: u64 = 2;
+/// The smallest budget of steps in which tours with a ladder, with their pilots, are worthwhile.
+const MIN_LADDER_STEPS: u64 = 2_000_000;
 /// The smallest number of temperatures of AIS.
 const MIN_BETAS: usize = 300;
 /// The most seconds, on a nominal machine, that exact samples for reverse AIS may take if the
@@ -167,6 +171,11 @@ impl Budget {
             StepLimit::Steps(n) => Some(n),
             StepLimit::Unlimited => None,
         }
+    }
+
+    /// Returns true if there are enough steps for tours with a ladder.
+    pub(super) fn allows_ladder(&self, n_visible: usize, n_hidden: usize) -> bool {
+        self.steps(n_visible, n_hidden).is_none_or(|n| n >= MIN_LADDER_STEPS)
     }
 
     /// Returns the limits of an enumeration.

@@ -69,6 +69,11 @@ const MARGIN: f64 = 1.5;
 /// pilot comes from eight ladders.
 const APART: f64 = 4.0;
 
+/// Tours give way to another method if a smaller share of pilot tours reaches the model, or if the
+/// standard error would be larger than this.
+const MIN_CLIMBED: f64 = 0.005;
+const POOR: f64 = 0.5;
+
 /// The occasions of tours.
 const COUNTED: u16 = 0;
 const PILOT: u16 = 1;
@@ -115,6 +120,33 @@ pub fn ladder(
     settings: &LadderTourSettings,
     progress: &dyn Progress,
 ) -> Result<LogZ> {
+    match climb(rbm, set, settings, false, progress)? {
+        Outcome::Estimate(log_z) => Ok(log_z),
+        Outcome::GivenUp { .. } => unreachable!("tours that may not give way go on"),
+    }
+}
+
+/// What became of tours with a ladder.
+pub(super) enum Outcome {
+    Estimate(LogZ),
+    /// Too few pilot tours climbed to the model.
+    GivenUp {
+        /// The share of the pilot tours that reached the model.
+        climbed: f64,
+        /// The number of steps that were made.
+        n_steps: u64,
+    },
+}
+
+/// Does the work of [`ladder`]. If tours `may_give_way`, they do so when pilot tours forecast that
+/// the estimate would be poor.
+pub(super) fn climb(
+    rbm: &Rbm,
+    set: Option<&StoppingSet>,
+    settings: &LadderTourSettings,
+    may_give_way: bool,
+    progress: &dyn Progress,
+) -> Result<Outcome> {
     let begun = Instant::now();
     settings.check()?;
     let spread_out = spread_out_base(rbm);
@@ -127,8 +159,18 @@ pub fn ladder(
     let climb = Climb::new(&path, scouts.as_ref(), settings, progress)?;
     let top = set.map(|set| TourEngine::new(rbm, set)).transpose()?;
     let engine = LadderEngine::new(&path, &climb.rungs, top.as_ref(), true);
-    let (n_tours, pilot_steps) = settings.n_tours(&engine, &climb)?;
-    let n_before = climb.n_steps + pilot_steps + scouts.as_ref().map_or(0, |scouts| scouts.n_steps);
+    let n_so_far = climb.n_steps + scouts.as_ref().map_or(0, |scouts| scouts.n_steps);
+    let (n_tours, n_before) = match settings.effort {
+        Effort::Tours(n) if !may_give_way => (n, n_so_far),
+        _ => {
+            let forecast = Forecast::new(&engine, settings, n_so_far)?;
+            let n_before = n_so_far + forecast.n_steps;
+            if may_give_way && forecast.is_poor() {
+                return Ok(Outcome::GivenUp { climbed: forecast.climbed, n_steps: n_before });
+            }
+            (forecast.n_tours, n_before)
+        }
+    };
     let of_tours = LadderSettings {
         n_tours,
         max_steps: settings.max_steps.map(|n| n.saturating_sub(n_before).max(n_tours as u64)),
@@ -144,7 +186,7 @@ pub fn ladder(
     }
     log_z.n_states += n_before as f64;
     log_z.seconds = begun.elapsed().as_secs_f64();
-    Ok(log_z)
+    Ok(Outcome::Estimate(log_z))
 }
 
 /// A ladder with its weights, and what parallel tempering says of `log Z`.
@@ -281,18 +323,25 @@ impl LadderTourSettings {
             _ => Ok(()),
         }
     }
+}
 
-    /// Returns the number of tours of the estimate, and the steps of the pilot tours that choose it.
-    fn n_tours(&self, engine: &LadderEngine<'_>, climb: &Climb) -> Result<(usize, u64)> {
-        let target = match self.effort {
-            Effort::Tours(n) => return Ok((n, 0)),
-            Effort::TargetSe(target) => Some(target),
-            Effort::Affordable => None,
-        };
+/// What pilot tours say about the tours of the estimate.
+struct Forecast {
+    n_tours: usize,
+    /// The relative standard error that this number of tours is expected to have.
+    std_err: f64,
+    /// The share of the pilot tours that reached the model.
+    climbed: f64,
+    n_steps: u64,
+}
+
+impl Forecast {
+    fn new(engine: &LadderEngine<'_>, settings: &LadderTourSettings, n_so_far: u64) -> Result<Self> {
+        let limit = settings.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE);
         let pilot = LadderSettings {
             n_tours: PILOT_TOURS,
-            max_steps: Some(self.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE).max(PILOT_TOURS as u64)),
-            seed: self.seed,
+            max_steps: Some(limit.max(PILOT_TOURS as u64)),
+            seed: settings.seed,
             occasion: PILOT,
         };
         let tours = engine.run(&pilot, 0, &|_, _, _| {}, &Silent)?;
@@ -300,16 +349,29 @@ impl LadderTourSettings {
         let n = visits.len() as f64;
         let mean = visits.iter().sum::<f64>() / n;
         let variance = visits.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let wanted = match target {
-            // A pilot that saw nothing knows no spread.
-            Some(target) if mean > 0.0 => variance / (mean * target).powi(2),
-            _ => f64::INFINITY,
-        };
+        // A pilot that saw nothing knows no spread.
+        let spread = if mean > 0.0 { variance / (mean * mean) } else { f64::INFINITY };
         let per_tour = tours.n_steps as f64 / n;
-        let left = self.max_steps.map_or(f64::INFINITY, |max| {
-            max.saturating_sub(climb.n_steps + tours.n_steps) as f64 / (MARGIN * per_tour)
+        let affordable = settings.max_steps.map_or(f64::INFINITY, |max| {
+            max.saturating_sub(n_so_far + tours.n_steps) as f64 / (MARGIN * per_tour)
         });
-        Ok((wanted.max(N_TOURS.0).min(left).min(N_TOURS.1).max(2.0) as usize, tours.n_steps))
+        let n_tours = match settings.effort {
+            Effort::Tours(n) => n as f64,
+            Effort::TargetSe(target) => (spread / (target * target)).max(N_TOURS.0).min(affordable),
+            Effort::Affordable => affordable,
+        };
+        let n_tours = n_tours.min(N_TOURS.1).max(2.0);
+        Ok(Self {
+            n_tours: n_tours as usize,
+            std_err: (spread / n_tours).sqrt(),
+            climbed: tours.tours.iter().filter(|tour| tour.has_climbed).count() as f64 / n,
+            n_steps: tours.n_steps,
+        })
+    }
+
+    /// Returns true if the estimate is not expected to be worth its steps.
+    fn is_poor(&self) -> bool {
+        self.climbed < MIN_CLIMBED || self.std_err > POOR
     }
 }
 

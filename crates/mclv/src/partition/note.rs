@@ -39,11 +39,18 @@ pub enum Note {
         /// States in the set.
         n_states: usize,
     },
-    /// Pilot tours did not return, so the estimate is by AIS.
+    /// Pilot tours did not return, so the estimate is by another method.
     ToursDoNotReturn {
         /// Share of the pilot tours that returned.
         completion: f64,
         /// Steps of the pilot tours.
+        n_steps: u64,
+    },
+    /// Too few pilot tours climbed a ladder, so the estimate is by another method.
+    ToursDoNotClimb {
+        /// Share of the pilot tours that reached the model.
+        climbed: f64,
+        /// Steps of all pilots.
         n_steps: u64,
     },
     /// Some tours were cut, so there is no interval.
@@ -212,8 +219,14 @@ impl fmt::Display for Note {
             Self::ToursDoNotReturn { completion, n_steps } => write!(
                 f,
                 "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps, so log Z was \
-                 estimated by AIS instead",
+                 estimated by another method",
                 100.0 * completion
+            ),
+            Self::ToursDoNotClimb { climbed, n_steps } => write!(
+                f,
+                "{:.1} % of pilot tours climbed the ladder to the model, too few for an estimate; log Z was \
+                 estimated by another method, after {n_steps} steps",
+                100.0 * climbed
             ),
             Self::FewLadders { n_ladders, enough } => write!(
                 f,

@@ -1,12 +1,13 @@
 //! Plan how to compute `log Z`, and carry the plan out.
 //!
 //! If the caller names no method, the plan is: enumeration if the budget allows it; else tours, if
-//! there are data or a stopping set and pilot tours return; else AIS. All commands and the
-//! evaluations of training use such a plan, each with its own [`Budget`].
+//! there are data or a stopping set and pilot tours return; else tours with a ladder, if the budget
+//! has steps enough and pilot tours climb; else AIS. All commands and the evaluations of training
+//! use such a plan, each with its own [`Budget`].
 
 mod work;
 
-use super::budget::step_seconds;
+use super::budget::{LADDER_STEPS, step_seconds};
 use super::{BarSettings, Budget, Effort, LogZ, Method, nominal_seconds};
 use crate::Result;
 use crate::chain::VisibleChain;
@@ -83,7 +84,7 @@ pub struct Inputs<'a> {
 /// use mclv::{Rbm, bits::BitRows, data::Rows, progress::Silent};
 /// let rbm = Rbm::new(4, 3, &[0.8; 12], &[-1.0; 4], &[-1.0; 3])?;
 /// let best = Plan::new(&rbm, None, &MethodSettings::default());
-/// assert_eq!(best.methods(), [Method::Exact, Method::Mclv, Method::Ais]);
+/// assert_eq!(best.methods(), [Method::Exact, Method::Mclv, Method::Ladder, Method::Ais]);
 /// assert!(!best.needs_data() && best.to_string().starts_with("exact enumeration of 2^3 states"));
 ///
 /// let rows = Rows::Bits(BitRows::from_words(4, vec![0b0000, 0b1111]));
@@ -105,12 +106,18 @@ pub struct Plan<'a> {
 impl<'a> Plan<'a> {
     /// Plans to use `method`, or the best method that the budget allows.
     pub fn new(rbm: &'a Rbm, method: Option<Method>, settings: &MethodSettings) -> Self {
+        let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
         let methods = match method {
             Some(method) => vec![method],
-            None if settings.budget.allows_exact(rbm.n_visible(), rbm.n_hidden()) => {
-                vec![Method::Exact, Method::Mclv, Method::Ais]
+            None => {
+                let mut methods = vec![Method::Exact, Method::Mclv, Method::Ladder, Method::Ais];
+                methods.retain(|method| match method {
+                    Method::Exact => settings.budget.allows_exact(n_visible, n_hidden),
+                    Method::Ladder => settings.budget.allows_ladder(n_visible, n_hidden),
+                    _ => true,
+                });
+                methods
             }
-            None => vec![Method::Mclv, Method::Ais],
         };
         Self { rbm, methods, settings: settings.clone() }
     }
@@ -132,8 +139,8 @@ impl<'a> Plan<'a> {
     /// # Guarantee
     /// The guarantee is that of the method which the result names: [`exact`](super::exact()),
     /// [`mclv`](super::mclv()), [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or
-    /// [`bar`](super::bar). If the caller named no method, pilot tours decide whether AIS replaces
-    /// tours. The tours of the estimate decide nothing, because a choice that depends on them would
+    /// [`bar`](super::bar). If the caller named no method, pilot tours decide whether another method
+    /// replaces tours. The tours of the estimate decide nothing, because a choice that depends on them would
     /// bias the result. The result is the same for any number of threads.
     ///
     /// # Errors
@@ -175,16 +182,20 @@ impl fmt::Display for Plan<'_> {
                     human_seconds(nominal_seconds(n_visible, n_hidden))
                 )?,
                 Method::Mclv | Method::Ladder => {
+                    let (tours, step) = match method {
+                        Method::Ladder => ("tours with a ladder", LADDER_STEPS),
+                        _ => ("tours", 1),
+                    };
                     match effort {
-                        Effort::Tours(n) => write!(f, "{n} tours")?,
-                        Effort::TargetSe(target) => write!(f, "tours for a standard error of {target}")?,
-                        Effort::Affordable => f.write_str("tours")?,
-                    }
-                    if *method == Method::Ladder {
-                        f.write_str(" with a ladder")?;
+                        Effort::Tours(n) => write!(f, "{n} {tours}")?,
+                        Effort::TargetSe(target) => {
+                            write!(f, "{tours} for a standard error of {target}")?;
+                        }
+                        Effort::Affordable => f.write_str(tours)?,
                     }
                     if let Some(steps) = budget.steps(n_visible, n_hidden) {
-                        write!(f, ", at most {steps} steps (at most about {})", seconds(steps as f64))?;
+                        let most = seconds(steps as f64);
+                        write!(f, ", at most {} steps (at most about {most})", steps / step)?;
                     }
                 }
                 Method::Ais => write!(f, "AIS with {annealing}")?,

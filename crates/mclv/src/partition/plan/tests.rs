@@ -43,7 +43,7 @@ fn without_time(log_z: LogZ) -> LogZ {
 
 #[test]
 fn the_choice_follows_from_the_size_and_the_budget() {
-    use Method::{Ais, Exact, Mclv};
+    use Method::{Ais, Exact, Ladder, Mclv};
     let of = |(n_visible, n_hidden), budget| {
         let settings = MethodSettings { budget, ..Default::default() };
         Plan::new(&sized(n_visible, n_hidden), None, &settings).methods().to_vec()
@@ -62,7 +62,7 @@ fn the_choice_follows_from_the_size_and_the_budget() {
         ((784, 31), Budget::COMMAND, false),
         ((784, 500), Budget { seconds: f64::INFINITY, ..hour }, true),
     ] {
-        let expected: &[Method] = if is_exact { &[Exact, Mclv, Ais] } else { &[Mclv, Ais] };
+        let expected: &[Method] = if is_exact { &[Exact, Mclv, Ladder, Ais] } else { &[Mclv, Ladder, Ais] };
         assert_eq!(of(shape, budget), expected, "{shape:?}, {budget:?}");
     }
     let rbm = sized(784, 500);
@@ -93,6 +93,7 @@ fn a_plan_says_what_it_will_do() {
         text(25, None, Effort::TargetSe(0.01)),
         "exact enumeration of 2^25 states (about 1.32 s); \
          else tours for a standard error of 0.01, at most 75329566 steps (at most about 60.0 s); \
+         else tours with a ladder for a standard error of 0.01, at most 37664783 steps (at most about 60.0 s); \
          else AIS with 128 chains through 10000 temperatures (about 1.02 s)"
     );
     let tours = text(500, Some(Method::Mclv), Effort::Tours(30));

@@ -4,14 +4,14 @@ use super::{Inputs, MethodSettings, Plan};
 use crate::bits::BitRows;
 use crate::chain::VisibleChain;
 use crate::data::{self, Binarize, Rows};
-use crate::partition::budget::{CHEAP_SAMPLES, SCOUT_SHARE};
+use crate::partition::budget::{CHEAP_SAMPLES, LADDER_STEPS, SCOUT_SHARE};
 use crate::partition::choice::{Chosen, SetOrigin, choose};
 use crate::partition::forecast::Forecast;
+use crate::partition::ladder::{Outcome, climb};
 use crate::partition::scouts::states_to_join;
 use crate::partition::{
     AisSettings, BarSettings, Effort, Guarantee, LadderTourSettings, LogZ, MclvSettings, Method, Note,
-    Origin, ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, ladder, nominal_seconds,
-    reverse_ais,
+    Origin, ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, nominal_seconds, reverse_ais,
 };
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
@@ -74,15 +74,23 @@ impl<'a> Work<'a> {
             },
             Method::Mclv => return self.tours(is_last),
             Method::Ladder => {
+                let left = self.max_steps().map(|n| n.saturating_sub(self.n_states as u64));
                 let settings = LadderTourSettings {
                     effort: settings.effort,
-                    max_steps: self.max_steps().map(|n| n.saturating_sub(self.n_states as u64)),
+                    max_steps: left.map(|n| n / LADDER_STEPS),
                     base_bias: self.base()?,
                     n_scouts: settings.budget.n_scouts,
                     seed: settings.seed,
                     n_rungs: None,
                 };
-                ladder(rbm, self.inputs.stopping_set, &settings, self.progress)?
+                match climb(rbm, self.inputs.stopping_set, &settings, !is_last, self.progress)? {
+                    Outcome::Estimate(log_z) => log_z,
+                    Outcome::GivenUp { climbed, n_steps } => {
+                        self.n_states += n_steps as f64;
+                        self.notes.push(Note::ToursDoNotClimb { climbed, n_steps });
+                        return Ok(None);
+                    }
+                }
             }
             Method::Ais => {
                 let settings = AisSettings {

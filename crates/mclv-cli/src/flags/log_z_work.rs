@@ -10,8 +10,8 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(next_help_heading = "Estimates of log Z")]
 pub(crate) struct WorkArgs {
-    /// mclv, ladder: wanted standard error of log Z; pilot tours choose the number of tours that reaches it
-    /// [default: 0.01; for likelihoods 0.05]
+    /// mclv, ladder: wanted standard error of log Z; pilot tours choose the number of tours that
+    /// reaches it [default: 0.01; for likelihoods 0.05]
     #[arg(long, value_name = "NATS", conflicts_with = "n_tours")]
     pub(crate) target_se: Option<f64>,
     /// mclv, ladder: number of tours, instead of a wanted standard error

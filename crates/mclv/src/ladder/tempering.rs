@@ -139,13 +139,13 @@ pub(crate) fn log_ratios(ladders: &[Record]) -> Vec<(f64, Vec<f64>)> {
     (0..n_pairs).into_par_iter().map(of_pair).collect()
 }
 
-/// Returns `log Z_1/Z_0` over all pairs of neighbours, and its standard error from the differences
-/// between ladders.
-pub(crate) fn combine(ladders: &[Record]) -> (f64, f64) {
-    let pairs = log_ratios(ladders);
-    let n = ladders.len() as f64;
+/// Returns `log Z_1/Z_0` from the ratios of all pairs of neighbours, and its standard error from the
+/// differences between ladders.
+pub(crate) fn combine(pairs: &[(f64, Vec<f64>)]) -> (f64, f64) {
+    let n_ladders = pairs[0].1.len();
+    let n = n_ladders as f64;
     let influence = |l: usize| pairs.iter().map(|(_, influences)| influences[l]).sum::<f64>();
-    let squares: f64 = (0..ladders.len()).map(|l| influence(l).powi(2)).sum();
+    let squares: f64 = (0..n_ladders).map(|l| influence(l).powi(2)).sum();
     (pairs.iter().map(|(log_ratio, _)| log_ratio).sum(), (n / (n - 1.0) * squares).sqrt())
 }
 

@@ -77,16 +77,10 @@ pub(crate) struct LadderEngine<'a> {
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
-    /// A walker on the lowest rung keeps its state.
-    NoRedraw,
     /// Half of the tours start at the bottom, whatever the weights.
     HalfAndHalf,
     /// The weight of a rung falls with every step on it.
     Adapted,
-    /// The start is counted as well.
-    StartCounted,
-    /// Lifting halves the weight of the states on the top rung, too.
-    AllHalved,
 }
 
 team::parcel! {
@@ -104,8 +98,6 @@ team::parcel! {
         pub(crate) sums: Vec<f64>,
         /// True if the tour is in the stopping set again.
         pub(crate) is_complete: bool,
-        /// True if the tour began on the top rung.
-        pub(crate) began_on_top: bool,
         /// True if the tour has been on the top rung.
         pub(crate) has_climbed: bool,
     }
@@ -149,12 +141,7 @@ impl<'a> LadderEngine<'a> {
 
     /// The logarithm of the weight of the states on the top rung, if there are any.
     fn log_top(&self) -> Option<f64> {
-        let log_top = self.top.map(|top| self.rungs.log_c[self.n_moves()] + top.log_z_s());
-        #[cfg(test)]
-        if self.fault == Some(Fault::AllHalved) {
-            return log_top.map(|x| x - LN_2);
-        }
-        log_top
+        self.top.map(|top| self.rungs.log_c[self.n_moves()] + top.log_z_s())
     }
 
     /// The logarithm of the weight of the stopping set.
@@ -162,6 +149,15 @@ impl<'a> LadderEngine<'a> {
         let parts = [self.log_bottom(), self.log_top()];
         let most = parts.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
         most + parts.into_iter().flatten().map(|x| (x - most).exp()).sum::<f64>().ln()
+    }
+
+    /// The share of the tours that begin on the lowest rung.
+    fn bottom_share(&self) -> f64 {
+        #[cfg(test)]
+        if self.fault == Some(Fault::HalfAndHalf) {
+            return 0.5;
+        }
+        self.log_bottom().map_or(0.0, |bottom| (bottom - self.log_m_s()).exp())
     }
 
     /// The number of moves from the lowest to the top rung.
@@ -181,9 +177,7 @@ impl<'a> LadderEngine<'a> {
         progress: &dyn Progress,
     ) -> Result<LadderTours> {
         let log_scale = self.log_m_s() - self.rungs.log_c[self.n_moves()];
-        let share = self.log_bottom().map_or(0.0, |bottom| (bottom - self.log_m_s()).exp());
-        #[cfg(test)]
-        let share = if self.fault == Some(Fault::HalfAndHalf) { 0.5 } else { share };
+        let share = self.bottom_share();
         let mut tours: Vec<Walker> =
             (0..settings.n_tours).map(|t| self.start(settings, t, share, n_statistics)).collect();
         let mut open: Vec<u32> = (0..settings.n_tours as u32).collect();
@@ -232,28 +226,16 @@ impl<'a> LadderEngine<'a> {
             Some(top) if !is_bottom => top.set().states().row(top.draw_start(draws.at(0))).to_vec(),
             _ => vec![0; words_for(self.path.n_kept())],
         };
-        let counted = !is_bottom && self.fault_is_start_counted();
         Walker {
             h,
             rung: if is_bottom { 0 } else { self.n_moves() as u32 },
             is_rising: is_bottom || coin & 1 == 1,
             length: 0,
-            visits: if counted { 1.0 } else { 0.0 },
+            visits: 0.0,
             sums: vec![0.0; n_statistics],
             is_complete: false,
-            began_on_top: !is_bottom,
             has_climbed: !is_bottom,
         }
-    }
-
-    #[cfg(test)]
-    fn fault_is_start_counted(&self) -> bool {
-        self.fault == Some(Fault::StartCounted)
-    }
-
-    #[cfg(not(test))]
-    fn fault_is_start_counted(&self) -> bool {
-        false
     }
 
     /// Moves a walker along the ladder, given its state `r` after the Gibbs step.
@@ -332,7 +314,7 @@ impl Round<'_> {
                     (self.add)(replicas.summed_of(r), replicas.kept_of(r), &mut walker.sums);
                 }
             }
-            self.draw_kept(&mut replicas, &places, &walkers);
+            replicas.draw_kept();
             for (r, place) in places.iter_mut().enumerate() {
                 let walker = &mut walkers[*place];
                 if is_done(walker) {
@@ -363,22 +345,6 @@ impl Round<'_> {
         }
         Ok(walkers)
     }
-
-    #[cfg(not(test))]
-    fn draw_kept(&self, replicas: &mut Replicas<'_>, _places: &[usize], _walkers: &[Walker]) {
-        replicas.draw_kept();
-    }
-
-    #[cfg(test)]
-    fn draw_kept(&self, replicas: &mut Replicas<'_>, places: &[usize], walkers: &[Walker]) {
-        let before: Vec<Vec<u64>> = (0..places.len()).map(|r| replicas.kept_of(r).to_vec()).collect();
-        replicas.draw_kept();
-        if self.engine.fault == Some(Fault::NoRedraw) {
-            for (r, _) in places.iter().enumerate().filter(|(_, k)| walkers[**k].rung == 0) {
-                replicas.place(r, replicas.clock_of(r), &before[r]);
-            }
-        }
-    }
 }
 
 fn stream_of(settings: &LadderSettings, tour: usize) -> Stream {
@@ -394,6 +360,19 @@ impl LadderTours {
     /// The expected number of visits to the top rung of each tour.
     pub(crate) fn visits(&self) -> Vec<f64> {
         self.tours.iter().map(|tour| tour.visits).collect()
+    }
+
+    /// The mean and the variance of the visits.
+    pub(crate) fn mean_and_variance(&self) -> (f64, f64) {
+        let n = self.tours.len() as f64;
+        let mean = self.tours.iter().map(|tour| tour.visits).sum::<f64>() / n;
+        let squares: f64 = self.tours.iter().map(|tour| (tour.visits - mean).powi(2)).sum();
+        (mean, squares / (n - 1.0))
+    }
+
+    /// The share of the tours that reached the top rung.
+    pub(crate) fn climbed(&self) -> f64 {
+        self.tours.iter().filter(|tour| tour.has_climbed).count() as f64 / self.tours.len() as f64
     }
 
     /// The number of tours that were cut.

@@ -6,7 +6,7 @@ use super::scouts::{Errand, N_SCOUTS, Scouts, spread_out_base};
 use super::weights::student;
 use super::{Guarantee, LogZ, Method, Note};
 use crate::Result;
-use crate::ladder::{Kept, Path, Pilot, Tempering, combine, swap_rates, worst_r_hat};
+use crate::ladder::{Kept, Path, Pilot, Tempering, combine, log_ratios, swap_rates, worst_r_hat};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::Purpose;
@@ -183,7 +183,7 @@ impl Climb {
             purpose,
         };
         let ladders = tempering.run(&path, progress)?;
-        let (log_ratio, std_err) = combine(&ladders);
+        let (log_ratio, std_err) = combine(&log_ratios(&ladders));
         let (hottest, r_hat) = worst_r_hat(&ladders);
         Ok(Self {
             swap_rates: swap_rates(&ladders),
@@ -302,7 +302,7 @@ mod tests {
         };
         let mut ladders = tempering.run(&path, &Silent).unwrap();
         let t = |ladders: &[Record]| {
-            let (log_ratio, std_err) = combine(ladders);
+            let (log_ratio, std_err) = combine(&log_ratios(ladders));
             (path.log_z_base() + log_ratio - exact(&rbm)) / std_err
         };
         assert!(t(&ladders).abs() < 6.5, "{}", t(&ladders));

@@ -56,7 +56,7 @@ const DISTANCE: f64 = 0.6;
 /// The number of ladders of chains that find the weights of the rungs.
 const N_LADDERS: usize = 8;
 /// The least and the most steps of each of these ladders.
-const LADDER_STEPS: (u64, u64) = (100, 4_000);
+const TEMPERING_STEPS: (u64, u64) = (100, 4_000);
 /// The steps of pilots if there is no limit.
 const PILOT_STEPS: u64 = 2_000_000;
 /// The number of pilot tours, from which the number of tours follows.
@@ -212,7 +212,7 @@ impl Climb {
         check_size("n-rungs", n_rungs)?;
         let steps = settings.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE);
         let per_ladder = steps / (N_LADDERS * (n_rungs + 1)) as u64;
-        let n_steps = per_ladder.clamp(LADDER_STEPS.0, LADDER_STEPS.1) as usize;
+        let n_steps = per_ladder.clamp(TEMPERING_STEPS.0, TEMPERING_STEPS.1) as usize;
         let tempering = Tempering {
             betas: pilot.ladder(n_rungs),
             starts: scouts.map(|scouts| &scouts.hidden),
@@ -225,11 +225,12 @@ impl Climb {
         let ladders = tempering.run(path, progress)?;
         let mut log_z_k = path.log_z_base();
         let mut log_c = vec![-log_z_k];
-        for (log_ratio, _) in log_ratios(&ladders) {
+        let ratios = log_ratios(&ladders);
+        for (log_ratio, _) in &ratios {
             log_z_k += log_ratio;
             log_c.push(-log_z_k);
         }
-        let (log_ratio, std_err) = combine(&ladders);
+        let (log_ratio, std_err) = combine(&ratios);
         let rates = swap_rates(&ladders);
         tracing::debug!("rungs {:.4?}, swaps accepted {rates:.2?}", tempering.betas);
         Ok(Self {
@@ -245,14 +246,12 @@ impl Climb {
     fn estimate(&self, tours: &LadderTours, settings: &LadderTourSettings) -> LogZ {
         let visits = tours.visits();
         let n = visits.len() as f64;
-        let mean = visits.iter().sum::<f64>() / n;
-        let variance = visits.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        let n_climbed = tours.tours.iter().filter(|tour| tour.has_climbed).count();
+        let (mean, variance) = tours.mean_and_variance();
         let mut notes = vec![
             Note::Ladder {
                 n_rungs: self.rungs.betas.len() - 1,
                 swap_rate: self.swap_rate,
-                climbed: n_climbed as f64 / n,
+                climbed: tours.climbed(),
                 mean_length: tours.n_steps as f64 / n,
             },
             Note::Tempering { log_z: self.log_z, std_err: self.std_err },
@@ -345,13 +344,10 @@ impl Forecast {
             occasion: PILOT,
         };
         let tours = engine.run(&pilot, 0, &|_, _, _| {}, &Silent)?;
-        let visits = tours.visits();
-        let n = visits.len() as f64;
-        let mean = visits.iter().sum::<f64>() / n;
-        let variance = visits.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        let (mean, variance) = tours.mean_and_variance();
         // A pilot that saw nothing knows no spread.
         let spread = if mean > 0.0 { variance / (mean * mean) } else { f64::INFINITY };
-        let per_tour = tours.n_steps as f64 / n;
+        let per_tour = tours.n_steps as f64 / PILOT_TOURS as f64;
         let affordable = settings.max_steps.map_or(f64::INFINITY, |max| {
             max.saturating_sub(n_so_far + tours.n_steps) as f64 / (MARGIN * per_tour)
         });
@@ -364,7 +360,7 @@ impl Forecast {
         Ok(Self {
             n_tours: n_tours as usize,
             std_err: (spread / n_tours).sqrt(),
-            climbed: tours.tours.iter().filter(|tour| tour.has_climbed).count() as f64 / n,
+            climbed: tours.climbed(),
             n_steps: tours.n_steps,
         })
     }

@@ -140,8 +140,8 @@ impl<'a> Plan<'a> {
     /// The guarantee is that of the method which the result names: [`exact`](super::exact()),
     /// [`mclv`](super::mclv()), [`ais`](super::ais()), [`reverse_ais`](super::reverse_ais()) or
     /// [`bar`](super::bar). If the caller named no method, pilot tours decide whether another method
-    /// replaces tours. The tours of the estimate decide nothing, because a choice that depends on them would
-    /// bias the result. The result is the same for any number of threads.
+    /// replaces tours. The tours of the estimate decide nothing, because a choice that depends on
+    /// them would bias the result. The result is the same for any number of threads.
     ///
     /// # Errors
     /// If a method rejects its settings, if rows do not fit the model, or if the listener cancels.

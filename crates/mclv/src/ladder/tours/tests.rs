@@ -115,14 +115,32 @@ fn errors_in_the_method_are_caught() {
     let path = case.path();
     let top = TourEngine::new(&case.rbm, &case.set).unwrap();
     let rungs = case.rungs(&[0.0, 0.5, 1.0], 1.0);
-    for fault in [Fault::NoRedraw, Fault::HalfAndHalf, Fault::Adapted, Fault::StartCounted, Fault::AllHalved]
-    {
+    let none: &AddStatistics<'_> = &|_, _, _| {};
+    let caught = |visits: &[f64], log_scale: f64, error: &str| {
+        let z = z(visits, (case.log_z - log_scale).exp());
+        assert!(z.abs() > 5.0, "{error}: z = {z}");
+    };
+    for fault in [Fault::HalfAndHalf, Fault::Adapted] {
         let mut engine = LadderEngine::new(&path, &rungs, Some(&top), true);
         engine.fault = Some(fault);
-        let tours = engine.run(&settings(7), 3, &|_, _, _| {}, &Silent).unwrap();
-        let z = z(&tours.visits(), (case.log_z - tours.log_scale).exp());
-        assert!(z.abs() > 5.0, "{fault:?}: z = {z}");
+        let tours = engine.run(&settings(7), 3, none, &Silent).unwrap();
+        caught(&tours.visits(), tours.log_scale, &format!("{fault:?}"));
     }
+    let engine = LadderEngine::new(&path, &rungs, Some(&top), true);
+    let tours = engine.run(&settings(7), 0, none, &Silent).unwrap();
+    let log_top = engine.log_top().unwrap() - LN_2;
+    let all_halved = (engine.log_bottom().unwrap().exp() + log_top.exp()).ln() - rungs.log_c[2];
+    caught(&tours.visits(), all_halved, "lifting halves the weight of the states on the top rung, too");
+    let starts = (0..N_TOURS).map(|t| engine.start(&settings(7), t, engine.bottom_share(), 0));
+    let also_start: Vec<f64> =
+        starts.zip(tours.visits()).map(|(start, x)| x + f64::from(u8::from(start.rung == 2))).collect();
+    caught(&also_start, tours.log_scale, "the start is counted as well");
+    // On a lowest rung that is not the base model, a step does not draw the state afresh.
+    let rungs = case.rungs(&[0.5, 0.75, 1.0], 0.0);
+    let engine = LadderEngine::new(&path, &rungs, None, true);
+    let tours = engine.run(&settings(7), 0, none, &Silent).unwrap();
+    let log_scale = rungs.log_c[0] + case.log_z_at(&path, 0.5) - LN_2 - rungs.log_c[2];
+    caught(&tours.visits(), log_scale, "a start at a fixed state that is not drawn afresh");
 }
 
 /// Tours that are cut count too few visits, and threads do not matter.

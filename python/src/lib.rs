@@ -5,6 +5,7 @@ mod arrays;
 mod data;
 mod errors;
 mod model;
+mod modes;
 mod partition;
 mod tours;
 mod train;
@@ -23,6 +24,7 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(partition::likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;
+    module.add_function(wrap_pyfunction!(modes::mode_shares, module)?)?;
     module.add_function(wrap_pyfunction!(data::load_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::fetch_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::catalogue, module)?)?;

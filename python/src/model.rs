@@ -9,12 +9,12 @@ use mclv::{ModelFile, Rbm};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
+use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Samples, their means if asked for, and how the chains mixed.
-type PySamples<'py> =
-    (Bound<'py, PyArray2<u8>>, Option<Bound<'py, PyArray2<f32>>>, Option<Bound<'py, PyAny>>);
+/// Samples, their means if asked for, and how they were drawn.
+type PySamples<'py> = (Bound<'py, PyArray2<u8>>, Option<Bound<'py, PyArray2<f32>>>, Bound<'py, PyAny>);
 
 /// A model and its provenance.
 #[pyclass(frozen, module = "mclv._mclv")]
@@ -147,26 +147,32 @@ impl Model {
         self.by_row(py, rows, n_threads, Rbm::reconstruction_error)
     }
 
-    /// Samples of chains that start at `start`, or at the biases.
-    #[pyo3(signature = (n_samples, burn_in, means, seed, start, n_threads))]
+    /// Samples by a named method, or by the one that suits. Gibbs chains start at `start`, or at
+    /// the biases.
+    #[pyo3(signature = (n_samples, method, burn_in, means, seed, start, n_threads))]
     fn sample<'py>(
         &self,
         py: Python<'py>,
         n_samples: usize,
-        burn_in: u32,
+        method: Option<&str>,
+        burn_in: Option<u32>,
         means: bool,
         seed: u64,
         start: Option<&PyRows>,
         n_threads: Option<usize>,
     ) -> PyResult<PySamples<'py>> {
-        let settings = SampleSettings { n_samples, burn_in, means, seed };
+        let method = method.map(str::parse).transpose().map_err(exception)?;
+        let settings = SampleSettings { n_samples, method, burn_in, means, seed };
         let (file, start) = (Arc::clone(&self.file), start.map(|rows| Arc::clone(&rows.rows)));
         let samples = work::finish(py, n_threads, move |line| {
             let start = start.as_deref().map_or(Start::Bias, Start::Rows);
             sample(&file.rbm, &settings, start, None, line)
         })?;
-        let mixing = samples.mixing.map(|mixing| pythonize(py, &mixing)).transpose()?;
+        let facts = json!({ "method": samples.method, "burn_in": samples.burn_in, "mixing": samples.mixing,
+            "ladders": samples.ladders, "gibbs": samples.gibbs,
+            "doubt": samples.doubt().map(|doubt| doubt.to_string()) });
+        let facts = pythonize(py, &facts)?;
         let means = samples.means.map(|means| reals_to_array(py, means)).transpose()?;
-        Ok((bits_to_array(py, &samples.v)?, means, mixing))
+        Ok((bits_to_array(py, &samples.v)?, means, facts))
     }
 }

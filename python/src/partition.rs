@@ -33,7 +33,7 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    fn settings(&self, rbm: &Rbm, method: Option<Method>) -> PyResult<MethodSettings> {
+    pub(crate) fn settings(&self, rbm: &Rbm, method: Option<Method>) -> PyResult<MethodSettings> {
         let budget = Budget::command(rbm.n_visible(), rbm.n_hidden());
         let default = MethodSettings { budget, ..MethodSettings::default() };
         Ok(MethodSettings {

@@ -7,7 +7,7 @@ use crate::work::{self, Line};
 use mclv::data::{Dataset, Rows};
 use mclv::progress::Progress;
 use mclv::settings::{Settings, Spelling};
-use mclv::train::{Feed, Listener, Outcome, Session, Trained, Training};
+use mclv::train::{Feed, Listener, Metrics, Outcome, Session, Trained, Training};
 use mclv::{Error, ModelFile, Provenance};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::PyTypeError;
@@ -139,12 +139,25 @@ pub(crate) fn train<'py>(
     let complete = trained.settings.settings();
     let settings = serde_json::json!({ "command": "mclv.train (Python)", "train": complete });
     let last = trained.history.last();
-    let history = serde_json::json!({ "epoch": last.map(|m| m.epoch),
-        "train_log_likelihood": last.and_then(|m| m.train_log_likelihood),
-        "validation_log_likelihood": last.and_then(|m| m.validation_log_likelihood) });
-    let provenance =
-        Provenance { settings, seed: Some(trained.settings.seed), data, history, ..Provenance::default() };
+    let after = |epoch: Option<usize>, metrics: Option<&Metrics>| {
+        let history = serde_json::json!({ "epoch": epoch,
+            "train_log_likelihood": metrics.and_then(|m| m.train_log_likelihood),
+            "validation_log_likelihood": metrics.and_then(|m| m.validation_log_likelihood) });
+        Provenance {
+            settings: settings.clone(),
+            seed: Some(trained.settings.seed),
+            data: data.clone(),
+            history,
+            ..Provenance::default()
+        }
+    };
+    let provenance = after(last.map(|m| m.epoch), last);
     let model = |rbm: &mclv::Rbm| Model::new(ModelFile { rbm: rbm.clone(), provenance: provenance.clone() });
+    let snapshots = PyDict::new(py);
+    for (epoch, rbm) in &trained.snapshots {
+        let provenance = after(Some(*epoch), trained.history.iter().find(|m| m.epoch == *epoch));
+        snapshots.set_item(epoch, Model::new(ModelFile { rbm: rbm.clone(), provenance }))?;
+    }
     let (outcome, best) = match &trained.outcome {
         Outcome::Finished { early: true, best, .. } => ("stopped early", best.as_ref()),
         Outcome::Finished { best, .. } => ("finished", best.as_ref()),
@@ -155,6 +168,7 @@ pub(crate) fn train<'py>(
     result.set_item("model", model(&trained.model))?;
     result.set_item("best_model", trained.best.as_ref().map(model))?;
     result.set_item("best_epoch", best.map(|best| best.epoch))?;
+    result.set_item("snapshots", snapshots)?;
     result.set_item("history", pythonize(py, &trained.history)?)?;
     result.set_item("settings", keywords(py, &complete)?)?;
     result.set_item("outcome", outcome)?;

@@ -111,6 +111,32 @@ def test_samples_follow_the_model_and_the_seed(small):
         small.sample(1, burn_in=0)
 
 
+def test_the_method_of_samples_is_chosen_or_named_and_told(small):
+    exact = mclv.sample(small, 20, seed=3, means=True)
+    assert (exact.method, exact.burn_in, exact.mixing, exact.ladders) == ("exact", None, None, None)
+    assert exact.v.shape == exact.means.shape == (20, 6) and exact.v.dtype == np.uint8
+    assert np.array_equal(exact.v, small.sample(20, seed=3)) and np.array_equal(exact.v, small.sample(20, method="exact", seed=3))
+    tempered = mclv.sample(small, 40, method="tempering", seed=3)
+    assert np.array_equal(tempered.v, mclv.sample(small, 40, method="tempering", seed=3, n_jobs=1).v)
+    assert tempered.ladders["n_ladders"] == 16 and tempered.ladders["not_renewed"] == 0 and tempered.doubt is None
+    assert mclv.sample(small, 3, burn_in=5).method == "gibbs" == mclv.sample(small, 3, start=[[0] * 6]).method
+    with pytest.raises(SettingError, match="method"):
+        small.sample(1, method="best")
+    with pytest.raises(SettingError, match="burn_in"):
+        small.sample(1, method="exact", burn_in=3)
+    with pytest.raises(SettingError, match="starts"):
+        small.sample(1, method="tempering", start=[[0] * 6])
+
+
+def test_samples_that_remember_their_start_are_warned_of():
+    stuck = mclv.RBM(np.full((12, 12), 3.0), np.full(12, -18.0), np.full(12, -18.0))
+    with pytest.warns(mclv.errors.UncertainWarning, match="method='tempering'") as caught:
+        stuck.sample(20, method="gibbs")
+    assert caught[0].filename == __file__
+    with pytest.warns(mclv.errors.UncertainWarning, match="lowest rung"):
+        mclv.sample(stuck, 20, method="tempering", burn_in=3)
+
+
 def test_models_of_other_packages(small, tmp_path):
     sklearn = pytest.importorskip("sklearn.neural_network")
     h5py = pytest.importorskip("h5py")

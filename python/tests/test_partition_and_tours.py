@@ -74,6 +74,32 @@ def test_tours_are_arrays_and_estimate_z(trained, digits):
     assert from_rows.log_z is None and from_rows.starts.max() < len(digits)
 
 
+def test_mode_shares_are_arrays_and_agree_between_methods(cli, trained, digits, tmp_path):
+    exact = mclv.mode_shares(trained, digits, digits.y, seed=1)
+    assert exact.by == "class" and exact.method == "exact" and exact.guarantee == "unbiased"
+    assert exact.names == [str(k) for k in range(10)] and exact.model.shape == exact.low.shape == (10,)
+    assert np.isclose(exact.data.sum(), 1) and np.isclose(exact.model.sum(), 1) and exact.is_judged
+    # The same seed: another seed would give other prototypes, and so other modes.
+    tours = mclv.mode_shares(trained, digits, digits.y, method="mclv", seed=1)
+    assert (tours.n_rows == exact.n_rows).all()
+    # Ten differences of five standard errors: once in 170,000 seeds.
+    assert (abs(tours.model - exact.model) < 5 * np.hypot(tours.std_err, exact.std_err)).all()
+    trained.save(tmp_path / "m.safetensors")
+    told = json.loads(cli("modes", "m.safetensors", "--data", "digits", "--seed", 1, "--json", cwd=tmp_path))
+    assert [mode["model"] for mode in told["modes"]] == exact.model.tolist() and told["verdict"] == str(exact)
+    clusters = mclv.mode_shares(trained, digits, by="cluster", n_clusters=4)
+    assert len(clusters.names) == 4 and clusters.agreement is None
+    with pytest.raises(SettingError, match="choose cluster"):
+        mclv.mode_shares(trained, digits, by="class")
+
+
+def test_an_over_weighted_mode_is_reported():
+    rbm = mclv.RBM([[40.0]] * 6, [-20.0] * 6, [-120.0])
+    shares = mclv.mode_shares(rbm, [[0] * 6] * 985 + [[1] * 6] * 15)
+    assert shares.is_bad and shares.standing[1] == "over-weighted" and shares.ratio[1] > 30
+    assert "near 1.5 % of the rows" in str(shares)
+
+
 def test_stopping_sets(trained, tmp_path):
     by_chains = mclv.StoppingSet.from_chains(trained, n_chains=8, burn_in=10, n_steps=10)
     assert 0 < len(by_chains) <= 80

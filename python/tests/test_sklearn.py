@@ -98,7 +98,7 @@ def test_sparse_and_dense_rows_of_any_type_give_the_same(bits):
     assert rbm.transform(bits.astype(np.float64)).dtype == np.float64
 
 
-@pytest.mark.parametrize("gradient", ["pcd", "cd", "lvs"])
+@pytest.mark.parametrize("gradient", ["pcd", "cd", "lvs", "tempered"])
 def test_grey_sparse_rows_give_what_dense_ones_give(digits, gradient):
     grey = digits.X[:300]
     rbms = [

@@ -24,6 +24,7 @@ def same_bits(a, b):
         (["--gradient", "pcd", "--n-chains", 50, "--optimizer", "adam"], {"gradient": "pcd", "n_chains": 50, "optimizer": "adam"}),
         (["--gradient", "lvs", "--samples-per-row", 2], {"gradient": "lvs", "samples_per_row": 2}),
         (["--gradient", "lvs", "--unfinished", "keep", "--k", 3], {"gradient": "lvs", "unfinished": "keep", "k": 3}),
+        (["--gradient", "tempered", "--n-chains", 12, "--n-rungs", 5], {"gradient": "tempered", "n_chains": 12, "n_rungs": 5}),
         (["--preset", "paper", "--warm-up-epochs", 1], {"preset": "paper", "warm_up_epochs": 1}),
         (["--gradient", "exact", "--momentum", 0.5, "--l2", 1e-4], {"gradient": "exact", "momentum": 0.5, "l2": 1e-4}),
     ],
@@ -39,6 +40,25 @@ def test_the_model_is_the_command_lines_bit_for_bit(cli, digits, tmp_path, flags
     best = mclv.load(tmp_path / "run" / "best.safetensors")
     assert same_bits(result.best_model, best)
     assert theirs.provenance["history"]["train_log_likelihood"] == result.history[-1]["train_log_likelihood"]
+
+
+@pytest.mark.parametrize(("snapshots", "epochs"), [("log", [1, 2]), ([3, 0], [0, 3]), (np.array([1, 3]), [1, 3]), (2, [2])])
+def test_snapshots_are_the_models_of_their_epochs(bits, snapshots, epochs):
+    models = {}
+    result = mclv.train(bits, 5, epochs=3, seed=2, snapshots=snapshots, callback=lambda m, rbm: models.update({m["epoch"]: rbm}))
+    assert list(result.snapshots) == epochs
+    for epoch, rbm in result.snapshots.items():
+        assert rbm.provenance["history"]["epoch"] == epoch
+        assert epoch == 0 or same_bits(rbm, models[epoch])
+    assert same_bits(result.model, models[3])
+    assert mclv.train(bits, 5, epochs=1).snapshots == {}
+
+
+def test_tempered_training_counts_exchanges(bits):
+    result = mclv.train(bits, 12, epochs=3, seed=2, gradient="tempered", n_chains=16, n_rungs=4)
+    tempering = result.history[-1]["tempering"]
+    assert 0 < tempering["swap_rate_min"] <= tempering["swap_rate_mean"] <= 1
+    assert tempering["round_trips"] >= 0 and 0 <= tempering["renewed"] <= 1
 
 
 def test_threads_and_watching_do_not_change_the_model(bits):
@@ -143,7 +163,7 @@ def test_divergence_keeps_the_model_of_the_epoch_before(bits):
     ("settings", "match"),
     [
         ({"batch_size": 0}, "batch_size = 0 is not allowed"),
-        ({"gradient": "cdk"}, "choose `cd`, `pcd`, `lvs` or `exact`; did you mean `cd`"),
+        ({"gradient": "cdk"}, "choose `cd`, `pcd`, `lvs`, `tempered` or `exact`; did you mean `cd`"),
         ({"gradient": "cd", "unfinished": "keep"}, 'unfinished cannot be used with gradient="cd"'),
         ({"schedule": "steep"}, "steep"),
         ({"epochs": 0}, "epochs = 0 is not allowed: .* `auto`"),

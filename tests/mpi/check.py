@@ -64,6 +64,7 @@ def results_do_not_depend_on_ranks(tmp):
         "cd": ["--gradient", "cd", "--n-hidden", 20, "--binarize", "threshold=0.5"],
         "carry": ["--gradient", "lvs", "--n-hidden", 12, "--n-chains", 150],
         "paper": ["--preset", "paper", "--gradient", "lvs", "--n-hidden", 12, "--warm-up-epochs", 1],
+        "tempered": ["--gradient", "tempered", "--n-hidden", 70, "--n-chains", 20, "--n-rungs", 7],
         "exact": ["--gradient", "exact", "--n-hidden", 8],
     }
     for name, flags in estimators.items():
@@ -86,11 +87,15 @@ def results_do_not_depend_on_ranks(tmp):
     model = tmp / "carry-0" / "model.safetensors"
     small = ["--n-tours", 4000, "--n-chains", 100, "--n-betas", 100, "--n-ladders", 4, "--ladder-steps", 100]
     asked = {
-        "log Z by every method": ["logz", model, "--method", "exact,mclv,ais,reverse-ais,bar", *small],
+        "log Z by every method": ["logz", model, "--method", "exact,mclv,ladder,ais,reverse-ais,bar", *small],
         "likelihood": ["likelihood", model, "--split", "train,test", "--pseudo"],
         "tours": ["tours", model, "--n-tours", 3000, "--samples-per-row", "1,2"],
         "features": ["transform", model, "--force", "--output"],
         "samples": ["sample", model, "-n", 150, "--burn-in", 20, "--force", "--output"],
+        "tempered samples": [
+            *("sample", model, "-n", 50, "--method", "tempering", "--burn-in", 100, "--force", "--output")
+        ],
+        "exact samples": ["sample", model, "-n", 150, "--method", "exact", "--force", "--output"],
     }
     for what, args in asked.items():
         results = []

@@ -9,6 +9,7 @@ use crate::commands::init::InitArgs;
 use crate::commands::inspect::InspectArgs;
 use crate::commands::likelihood::LikelihoodArgs;
 use crate::commands::logz::LogzArgs;
+use crate::commands::modes::ModesArgs;
 use crate::commands::plot::PlotArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::reproduce::ReproduceArgs;
@@ -36,6 +37,7 @@ Examples:
   mclv logz model.safetensors                      exact log Z, or an estimate with an error bar
   mclv sample model.safetensors -o samples.png     pictures of samples from the model
   mclv tours model.safetensors                     tour lengths, and log Z estimated from them
+  mclv modes model.safetensors                     is a class lost or over-weighted?
   mclv reproduce table2 --quick                    a short version of a table of the paper
   mclv report runs/digits-1                        an HTML page about a run
   mclv data list                                   the built-in and downloadable data sets
@@ -117,6 +119,8 @@ pub(crate) enum Command {
     Sample(SampleArgs),
     /// Run tours: how long the model's chain takes to return to a stopping set, and log Z from that
     Tours(ToursArgs),
+    /// Compare the model's share of each class, pattern or cluster of rows with the data's share
+    Modes(ModesArgs),
     /// Write an HTML report of one run, or a comparison of several runs
     Report(ReportArgs),
     /// Draw a figure of one or more runs as .svg or .png
@@ -139,7 +143,7 @@ impl Command {
     pub(crate) fn is_shared(&self) -> bool {
         match self {
             Self::Train(_) | Self::Logz(_) | Self::Likelihood(_) | Self::Tours(_) | Self::Sample(_) => true,
-            Self::Transform(_) => true,
+            Self::Transform(_) | Self::Modes(_) => true,
             Self::Reproduce(args) => args.render.is_none(),
             _ => false,
         }

@@ -49,6 +49,15 @@ impl Events {
                 ("tours/log_z_s", Some(t.log_z_s)),
             ]);
         }
+        if let Some(t) = &m.tempering {
+            values.extend([
+                ("tempering/swap_rate_min", Some(t.swap_rate_min)),
+                ("tempering/swap_rate_mean", Some(t.swap_rate_mean)),
+                ("tempering/round_trips", Some(t.round_trips)),
+                ("tempering/mean_age", t.mean_age),
+                ("tempering/renewed", Some(t.renewed)),
+            ]);
+        }
         let values: Vec<(&str, Value<'_>)> = values
             .into_iter()
             .filter_map(|(tag, value)| Some((tag, Value::Scalar(value.filter(|x| x.is_finite())?))))

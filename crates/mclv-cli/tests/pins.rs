@@ -43,6 +43,7 @@ pins! {
     train_pcd: "train digits --hidden 6 --epochs 2 --gradient pcd --k 1 -o run";
     train_pcd_named: "train digits --n-hidden 6 --epochs 2 --gradient pcd -o run";
     train_pcd_50_chains: "train digits --hidden 6 --epochs 2 --gradient pcd --k 2 --chains 50 --visible mean-field -o run";
+    train_tempered: "train digits --hidden 12 --epochs 3 --gradient tempered --n-chains 16 --n-rungs 4 --snapshots 0,2 -o run";
     train_lvs_named: "train digits --hidden 12 --epochs 3 --gradient lvs -o run";
     train_lvs_carry_metropolis: "train digits --hidden 12 --epochs 3 --gradient lvs --k 3 --unfinished carry --starts metropolis --min-ess 0.9 --row-fraction 1 --lr 3 -o run";
     train_lvs_carry_fresh: "train digits --hidden 12 --epochs 2 --gradient lvs --k 3 --unfinished carry --starts fresh --row-fraction 0.1 --lr 0.4 -o run";
@@ -117,6 +118,9 @@ pins! {
     likelihood_csv: "likelihood grey.safetensors --split all,train,test";
     sample_free: "sample digits.safetensors -n 20 --burn-in 50 -o s.npz --means; sample digits.safetensors -n 10 --burn-in 5 -o s.png";
     sample_printed: "sample bars.safetensors -n 8 --burn-in 100 --seed 3";
+    sample_chosen: "sample bars.safetensors -n 8 --seed 3";
+    sample_exact: "sample digits.safetensors -n 20 --method exact --means -o s.npz";
+    sample_tempered: "sample digits.safetensors -n 40 --method tempering --burn-in 200 --means -o s.npz; sample bars.safetensors -n 8 --method tempering --burn-in 100";
     sample_from_rows: "sample digits.safetensors -n 20 --burn-in 10 --start digits --split train -o s.npy";
     sample_conditioned: "sample digits.safetensors --given digits --split test --rows 0-4,7 --known rows:0-3 --burn-in 20 -o s.npy";
     sample_conditioned_by_mask: "sample bars.safetensors -n 6 --given bars-and-stripes:4 --known units:0-3,8 --burn-in 20 --means -o s.npy";

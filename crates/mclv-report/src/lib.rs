@@ -6,6 +6,7 @@
 
 pub mod figure;
 pub mod log_z;
+pub mod modes;
 pub mod page;
 pub mod pictures;
 pub mod run;

@@ -207,6 +207,7 @@ fn steps(gradient: &EstimatorSettings) -> f64 {
     match gradient {
         EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => 1.5 + *k as f64,
         EstimatorSettings::Lvs(lvs) => 5.0 + f64::from(if let TourLength::Steps(k) = lvs.k { k } else { 10 }),
+        EstimatorSettings::Tempered { k, n_chains, n_rungs } => 1.5 + (k * n_chains * n_rungs) as f64 / 128.0,
         EstimatorSettings::Exact => 100.0,
     }
 }

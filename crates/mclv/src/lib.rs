@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 pub mod chain;
+mod clusters;
 pub mod data;
 mod error;
 mod features;
@@ -11,6 +12,7 @@ mod ladder;
 mod likelihood;
 pub mod mixing;
 mod model;
+pub mod modes;
 mod numpy;
 pub mod partition;
 pub mod picture;

@@ -123,6 +123,11 @@ pub enum Doubt {
         /// The number of steps that the burn-in should have at least.
         enough: u64,
     },
+    /// Some samples by parallel tempering have not been on the lowest rung of their ladder.
+    NotRenewed {
+        /// The share of these samples.
+        share: f64,
+    },
 }
 
 impl std::fmt::Display for Doubt {
@@ -135,6 +140,12 @@ impl std::fmt::Display for Doubt {
                 f,
                 "the burn-in is short for chains that take {autocorrelation_time:.0} steps to forget where they were: it \
                  should be {enough} steps or more"
+            ),
+            Self::NotRenewed { share } => write!(
+                f,
+                "{:.0} % of the samples have not come from the lowest rung of their ladder, where states are drawn afresh: \
+                 they may remember where the ladders began",
+                (100.0 * share).max(1.0)
             ),
         }
     }

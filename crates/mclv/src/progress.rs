@@ -93,7 +93,7 @@ pub(crate) mod tests {
         let reverse = ReverseAisSettings { n_betas: 100, ..Default::default() };
         let bar = BarSettings { n_ladders: 2, n_steps: 100, burn_in: 10, ..Default::default() };
         let mclv = MclvSettings { effort: Effort::Tours(50), max_length: Some(20), ..Default::default() };
-        let chains = SampleSettings { n_samples: 100, burn_in: 200, ..Default::default() };
+        let chains = SampleSettings { n_samples: 100, burn_in: Some(200), ..Default::default() };
         let works: [Work<'_>; 7] = [
             ("exact", &|p| partition::exact(&rbm, &Default::default(), p).map(drop)),
             ("ais", &|p| partition::ais(&rbm, &ais, p).map(drop)),

@@ -71,6 +71,20 @@ pub enum Purpose {
     SampleWitness = 32,
     /// Chains from random states and from stopping sets that tours are compared with.
     TourWitness = 33,
+    /// Ladders of chains that produce samples.
+    SampleLadder = 34,
+    /// Random states in which such ladders begin.
+    SampleLadderStart = 35,
+    /// First centres of clusters of rows.
+    Clusters = 38,
+    /// Ladders of chains that place rungs.
+    LadderPlaces = 39,
+    /// Chains whose states make clusters.
+    LadderStates = 40,
+    /// Chains of the ladders of training by parallel tempering.
+    TemperedChain = 36,
+    /// Exchanges between the rungs of these ladders.
+    TemperedExchange = 37,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

@@ -5,7 +5,7 @@ use mclv::chain::VisibleChain;
 use mclv::data::{Binarize, DataSpec};
 use mclv::progress::{Progress, Silent};
 use mclv::settings::{
-    EstimatorName, EvalEvery, Limit, Rule, Schedule, Settings, Starts, TourLength, Unfinished,
+    EstimatorName, EvalEvery, Limit, Rule, Schedule, Settings, Snapshots, Starts, TourLength, Unfinished,
 };
 use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunInput, Snapshot, Training, Warning};
 use mclv::{ModelFile, Rbm, Result, human_seconds};
@@ -157,6 +157,10 @@ fn cases() -> Vec<(&'static str, RunInput)> {
             "lvs after a warm-up",
             slow(Settings { warm_up_epochs: Some(2), ..tours(Unfinished::Drop, Starts::Fresh) }),
         ),
+        (
+            "tempered",
+            slow(Settings { n_chains: Some(50.into()), n_rungs: Some(4), ..with(EstimatorName::Tempered) }),
+        ),
         ("exact", slow(with(EstimatorName::Exact))),
         ("too large to enumerate", {
             let mut input = slow(with(EstimatorName::Cd));
@@ -208,6 +212,53 @@ fn a_resumed_run_is_identical_to_one_that_never_stopped() {
             assert_eq!(metrics(&whole), metrics(&broken), "{name}, stops {stops:?}");
         }
     }
+}
+
+/// The snapshots of a run: epoch and bytes, in order of epochs.
+fn snapshots(folder: &Path) -> Vec<(usize, Vec<u8>)> {
+    let names = std::fs::read_dir(folder.join("snapshots")).unwrap();
+    let mut names: Vec<String> =
+        names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    let epoch = |name: &str| name.strip_prefix("epoch-")?.strip_suffix(".safetensors")?.parse().ok();
+    let read = |name: &String| std::fs::read(folder.join("snapshots").join(name)).unwrap();
+    names.iter().map(|name| (epoch(name).expect("the name of a snapshot"), read(name))).collect()
+}
+
+#[test]
+fn snapshots_are_the_models_of_their_epochs_and_a_resumed_run_writes_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    for (settings, epochs) in
+        [(Snapshots::Log, vec![1, 2, 5]), (Snapshots::from(vec![4, 0, 2]), vec![0, 2, 4])]
+    {
+        let whole = folder.path().join(format!("whole {settings}"));
+        let input = digits(Settings { snapshots: Some(settings.clone()), ..pcd() });
+        trained(&whole, &input);
+        let kept = snapshots(&whole);
+        assert_eq!(kept.iter().map(|(epoch, _)| *epoch).collect::<Vec<_>>(), epochs);
+        // In memory: the same models, and the last of the listed epochs can be the last model.
+        let run = Run::load(input.clone(), &Silent).unwrap();
+        let in_memory = run.training().fit(run.rows()).unwrap();
+        assert_eq!(in_memory.snapshots.len(), epochs.len());
+        for ((epoch, rbm), (of_file, _)) in in_memory.snapshots.iter().zip(&kept) {
+            let file =
+                ModelFile::load(whole.join(format!("snapshots/epoch-{epoch:05}.safetensors"))).unwrap();
+            assert_eq!((epoch, rbm), (of_file, &file.rbm));
+            assert_eq!(file.provenance.history["epoch"], *epoch);
+            assert_eq!((*rbm == in_memory.model, *epoch == 5), (*epoch == 5, *epoch == 5));
+        }
+        // Digits make 11 updates an epoch: stops before, in and after epochs that are kept.
+        for stops in [vec![1], vec![11, 3], vec![25]] {
+            let broken = folder.path().join(format!("broken {settings} {stops:?}"));
+            begin(&broken, &input, &mut Script::stop_after(stops[0])).unwrap();
+            stops[1..].iter().for_each(|&stop| _ = go_on(&broken, &mut Script::stop_after(stop)).unwrap());
+            go_on(&broken, &mut Silent).unwrap();
+            assert!(snapshots(&broken) == kept, "{settings} after stops {stops:?}");
+        }
+    }
+    let without = folder.path().join("without");
+    trained(&without, &digits(pcd()));
+    assert!(!without.join("snapshots").exists());
 }
 
 /// What `kill -9` leaves behind: an old checkpoint, metrics that ran ahead of it, perhaps half a line.
@@ -315,6 +366,8 @@ fn impossible_settings_are_refused_before_anything_is_written() {
     assert!(refuse(Settings { warm_up_epochs: Some(5), ..pcd() }).contains("never used"));
     assert!(refuse(Settings { learning_rate: Some(f64::NAN), ..pcd() }).contains("learning-rate"));
     assert!(refuse(Settings { batch_size: Some(0), ..pcd() }).contains("batch-size"));
+    let late = Settings { snapshots: Some(Snapshots::from(vec![1, 6])), ..pcd() };
+    assert!(refuse(late).contains("snapshots = 6"));
     // Digits here are cut at a threshold.
     assert!(refuse(Settings { redraw_bits: Some(true), ..pcd() }).contains("`binarize = bernoulli`"));
 }

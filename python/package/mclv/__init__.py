@@ -15,7 +15,9 @@ from ._comparison import comparable
 from ._convert import from_rbms, from_sklearn, to_rbms, to_sklearn
 from .errors import MclvError
 from ._model import RBM, load, save
+from ._modes import ModeShares, mode_shares
 from ._partition import Likelihood, LogZ, log_likelihood, log_likelihoods, log_partition
+from ._sample import Samples, sample
 from ._tours import StoppingSet, Tours, tours
 from ._training import TrainResult, train
 
@@ -23,9 +25,9 @@ if TYPE_CHECKING:
     from ._sklearn import BernoulliRBM
 
 __all__ = [
-    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "StoppingSet", "Tours", "TrainResult", "__version__",
-    "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood", "log_likelihoods",
-    "log_partition", "save", "to_rbms", "to_sklearn", "tours", "train",
+    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "ModeShares", "Samples", "StoppingSet", "Tours", "TrainResult",
+    "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood",
+    "log_likelihoods", "log_partition", "mode_shares", "sample", "save", "to_rbms", "to_sklearn", "tours", "train",
 ]  # fmt: skip
 
 

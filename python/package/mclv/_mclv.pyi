@@ -14,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "log_partition", "likelihood", "tours", "load_data", "fetch_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -66,8 +66,15 @@ class Model:
     def mean_visible(self, rows: Rows, n_threads: int | None) -> _Floats: ...
     def reconstruction_error(self, rows: Rows, n_threads: int | None) -> float: ...
     def sample(
-        self, n_samples: int, burn_in: int, means: bool, seed: int, start: Rows | None, n_threads: int | None
-    ) -> tuple[_Bytes, _Floats | None, dict[str, Any] | None]: ...
+        self,
+        n_samples: int,
+        method: str | None,
+        burn_in: int | None,
+        means: bool,
+        seed: int,
+        start: Rows | None,
+        n_threads: int | None,
+    ) -> tuple[_Bytes, _Floats | None, dict[str, Any]]: ...
 
 @final
 class Feed:
@@ -117,6 +124,16 @@ def log_partition(
 def likelihood(model: Model, rows: Rows, log_z: dict[str, Any], n_threads: int | None) -> dict[str, Any]: ...
 def tours(
     model: Model, stopping_set: StoppingSet, settings: dict[str, Any], rows: Rows | None, n_threads: int | None
+) -> dict[str, Any]: ...
+def mode_shares(
+    model: Model,
+    rows: Rows,
+    labels: list[str] | None,
+    by: str | None,
+    n_clusters: int,
+    method: str | None,
+    limits: dict[str, Any],
+    n_threads: int | None,
 ) -> dict[str, Any]: ...
 def load_data(spec: dict[str, Any]) -> dict[str, Any]: ...
 def fetch_data(name: str) -> list[Path]: ...

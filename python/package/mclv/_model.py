@@ -110,41 +110,29 @@ class RBM:
         self,
         n_samples: int = 64,
         *,
-        burn_in: int = 1000,
+        method: str | None = None,
+        burn_in: int | None = None,
         start: npt.ArrayLike | None = None,
         means: bool = False,
         seed: Any = 0,
         n_jobs: int | None = None,
     ) -> npt.NDArray[np.uint8] | npt.NDArray[np.float32]:
-        """Draw samples of ``v``, each from its own block-Gibbs chain.
+        """Draw samples of ``v``.
 
-        Each step leaves the model's distribution invariant, but `burn_in` steps need not reach it.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of samples. They are independent given their starts.
-        burn_in : int
-            Block-Gibbs steps of each chain.
-        start : array of shape (n, n_visible), optional
-            Starts of the chains, used in turn. Default: draws from the visible biases alone.
-        means : bool
-            Return ``E[v|h]`` of the last step instead of samples.
-        seed : int, RandomState, Generator or None
-            The same integer gives the same samples as ``mclv sample --seed``.
-        n_jobs : int, optional
-            Number of threads. It does not change the result.
+        The arguments are those of ``mclv.sample``, which also says how the samples were drawn. An
+        ``UncertainWarning`` is given if they may depend on where chains began.
 
         Examples
         --------
         >>> import mclv
         >>> rbm = mclv.RBM([[0.0]], [9.0], [0.0])  # its one unit is nearly always on
-        >>> rbm.sample(3, burn_in=2).tolist()
+        >>> rbm.sample(3).tolist()
         [[1], [1], [1]]
         """
-        rows = None if start is None else as_rows(start, "start")
-        v, mean, _ = self._model.sample(n_samples, burn_in, means, seed_of(seed), rows, threads(n_jobs))
-        return v if mean is None else mean
+        from ._sample import draw
+
+        samples = draw(self, n_samples, method, burn_in, start, means, seed, n_jobs, stacklevel=3)
+        return samples.v if samples.means is None else samples.means
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the model to a file.

@@ -6,6 +6,11 @@ from typing import Any
 
 
 def plain(**settings: Any) -> dict[str, Any]:
-    """The settings that are not None, with NumPy scalars converted to Python numbers."""
-    given = {name: value for name, value in settings.items() if value is not None}
-    return {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
+    """The settings that are not None, with NumPy scalars and arrays converted to Python numbers and lists."""
+    return {name: _plain(value) for name, value in settings.items() if value is not None}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple, range)):
+        return [_plain(one) for one in value]
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -42,13 +42,14 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     random_state : int, RandomState, Generator or None, default=None
         An integer is the seed itself. With the same settings, ``mclv train --seed`` then gives the
         same model, bit for bit.
-    gradient : {"pcd", "cd", "lvs", "exact"}, default="pcd"
-        Persistent contrastive divergence, contrastive divergence, Las Vegas tours, or the exact
-        gradient (small models only).
+    gradient : {"pcd", "cd", "lvs", "tempered", "exact"}, default="pcd"
+        Persistent contrastive divergence, contrastive divergence, Las Vegas tours, parallel
+        tempering, or the exact gradient (small models only).
     k : int or "dynamic", default=1
         Gibbs steps per update. Tours also accept ``"dynamic"``: run until all tours return.
     n_chains : int, default=None
-        Number of persistent chains, or of tours per update. None: one per row of a minibatch.
+        Number of persistent chains, of tours per update, or of ladders. None: one per row of a
+        minibatch, or 32 ladders.
     unfinished : {"carry", "keep", "drop"}, default=None
         Tours only: what happens to tours that have not returned. None: ``"carry"``.
     stopping_samples : int, default=None
@@ -299,19 +300,27 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         """Make `n_steps` block-Gibbs steps from each row. Each call uses new random numbers."""
         rows = self._rows(self._checked(v))
         n_rows, seed = rows.shape[0], int(self.random_state_.randint(2**31 - 1))
-        new, _, _ = as_model(self)._model.sample(n_rows, n_steps, False, seed, rows, threads(self.n_jobs))
+        new, _, _ = as_model(self)._model.sample(n_rows, "gibbs", n_steps, False, seed, rows, threads(self.n_jobs))
         return new.view(np.bool_)
 
     def sample(
-        self, n_samples: int = 1, *, burn_in: int = 1000, means: bool = False, random_state: Any = None
+        self,
+        n_samples: int = 1,
+        *,
+        method: str | None = None,
+        burn_in: int | None = None,
+        means: bool = False,
+        random_state: Any = None,
     ) -> npt.NDArray[Any]:
-        """Draw rows from the model, each from its own block-Gibbs chain (see ``RBM.sample``).
+        """Draw rows from the model (see ``mclv.sample``).
 
         If `random_state` is None, each call uses new random numbers.
         """
         check_is_fitted(self)
         seed = self.random_state_ if random_state is None else random_state
-        return self.to_model().sample(n_samples, burn_in=burn_in, means=means, seed=seed, n_jobs=self.n_jobs)
+        return self.to_model().sample(
+            n_samples, method=method, burn_in=burn_in, means=means, seed=seed, n_jobs=self.n_jobs
+        )
 
     def to_model(self) -> RBM:
         """The fitted model, for the functions of this package."""

@@ -43,6 +43,8 @@ class TrainResult:
     outcome: str
     #: Warnings about the training, with advice.
     warnings: list[str] = field(default_factory=list)
+    #: The models after the epochs of the setting `snapshots`, by epoch; 0 is the initial model.
+    snapshots: dict[int, RBM] = field(default_factory=dict)
 
     def curve(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The epochs and values of one metric, for plotting.
@@ -99,7 +101,7 @@ def train(
         Number of threads. It does not change the result.
     **settings
         The settings of ``mclv train`` with underscores, such as ``gradient="pcd"``, ``epochs=50``,
-        ``centred=False``. ``docs/reference/settings.md`` lists them with their values and defaults. None means
+        ``centred=False``, ``snapshots="log"``. ``docs/reference/settings.md`` lists them with their values and defaults. None means
         the default.
 
     Returns
@@ -153,5 +155,6 @@ def finished(done: dict[str, Any]) -> TrainResult:
     for text in said:
         warnings.warn(text, RuntimeWarning, stacklevel=3)
     best = done["best_model"]
-    model = {"model": RBM._wrap(done["model"]), "best_model": best and RBM._wrap(best), "warnings": said}
-    return TrainResult(**(done | model))
+    models = {"model": RBM._wrap(done["model"]), "best_model": best and RBM._wrap(best)}
+    snapshots = {epoch: RBM._wrap(model) for epoch, model in done["snapshots"].items()}
+    return TrainResult(**(done | models | {"warnings": said, "snapshots": snapshots}))

@@ -34,4 +34,7 @@ class TooSlowError(MclvError, RuntimeError):
 
 
 class UncertainWarning(UserWarning):
-    """An estimate of log Z has no interval, so its error is unknown or modes may be missing."""
+    """An estimate of log Z has no interval, or samples may depend on where chains began.
+
+    Then an error is unknown, or modes may be missing.
+    """

@@ -30,7 +30,8 @@ Methods:
                bound on average with one. With --target-se, pilot tours choose the stopping set and
                the number of tours; the estimate uses only new tours.
   ladder       Tours up and down a ladder of models, from independent units to the model. They
-               return at any size of the model. Guarantees are those of mclv.
+               return at any size of the model. The ladder has a leg for each cluster of states, so
+               that far modes are reached. Guarantees are those of mclv.
   ais          Annealed importance sampling. Z is unbiased; log Z is low on average.
   reverse-ais  Started at exact samples of the model, an upper bound on average. Started at data
                (grey values are cut at 0.5), no guarantee.

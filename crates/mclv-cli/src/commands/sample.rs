@@ -13,8 +13,8 @@ use mclv::bits::BitRows;
 use mclv::data::{Binarize, Dataset, Rows, Split};
 use mclv::mixing::{Doubt, Mixing};
 use mclv::rng::{Purpose, stream};
-use mclv::sample::{Given, Known, Ranges, SampleSettings, Samples, Start, sample};
-use mclv::{ModelFile, human_seconds, picture, write_atomically};
+use mclv::sample::{Given, Known, Ladders, Ranges, SampleMethod, SampleSettings, Samples, Start, sample};
+use mclv::{ModelFile, Rbm, human_seconds, picture, write_atomically};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -24,26 +24,43 @@ use std::time::Instant;
   mclv sample model.safetensors                          shows 12 samples in the terminal
   mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
   mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row per sample
+  mclv sample model.safetensors --method tempering -o samples.npy
   mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
   mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
 
-Each sample is the last state of its own chain, after --burn-in steps of block Gibbs sampling. The
-first 16 chains are compared with 16 more chains that start in random states. If they differ, the
-samples still depend on where the chains started, and a warning is printed. With --given, the
---known units keep the values of the given rows in every step, and the other units are drawn from
-their distribution given these values. Only chains with the same known values are compared.")]
+Methods:
+  exact      Independent samples, by enumeration of the smaller layer. No chain, no burn-in.
+  gibbs      Each sample is the last state of its own chain, after --burn-in steps of block Gibbs
+             sampling. The first 16 chains are compared with 16 more chains that start in random
+             states.
+  tempering  16 ladders of chains, from independent units to the model, exchange their states.
+             Samples are states of the top rungs, two autocorrelation times apart. The ladders are
+             compared with each other; half of them start in random states.
+
+Without --method, samples are exact if this takes at most about two seconds longer than Gibbs
+chains. Otherwise Gibbs chains are tried, and tempering replaces them if they do not mix. With --start, --given or
+--burn-in, the method is gibbs. If chains differ (R-hat of 1.1 or more), the samples still depend on
+where the chains started, and a warning says so.
+
+With --given, the --known units keep the values of the given rows in every step, and the other units
+are drawn from their distribution given these values. Only chains with the same known values are
+compared.")]
 pub(crate) struct SampleArgs {
     /// Model file
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
-    /// Number of samples, each from its own chain [default: 64; 12 in the terminal; one per given
-    /// row]
+    /// Number of samples [default: 64; 12 in the terminal; one per given row]
     #[arg(short, long, value_name = "N")]
     pub(crate) n_samples: Option<usize>,
-    /// Gibbs steps of each chain before its sample is taken
-    #[arg(long, default_value_t = 1000, value_name = "STEPS")]
-    pub(crate) burn_in: u32,
-    /// Start of the chains: `bias` (independent units with the visible biases), or random rows of
+    /// How to draw [default: exact if quick, else gibbs if its chains mix, else tempering; gibbs with
+    /// --start, --given or --burn-in]
+    #[arg(long, value_name = "METHOD")]
+    pub(crate) method: Option<SampleMethod>,
+    /// Steps of each chain, or of each ladder of chains, before its first sample [default: 1000;
+    /// tempering makes up to 8000 if 1000 are too few]
+    #[arg(long, value_name = "STEPS")]
+    pub(crate) burn_in: Option<u32>,
+    /// Start of Gibbs chains: `bias` (independent units with the visible biases), or random rows of
     /// this data set
     #[arg(long, default_value = "bias", value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) start: String,
@@ -130,6 +147,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     let n_given = known.as_ref().map(|(_, n_rows)| *n_rows);
     let settings = SampleSettings {
         n_samples: args.n_samples.or(n_given).unwrap_or(n_samples),
+        method: args.method,
         burn_in: args.burn_in,
         means: args.means,
         seed: global.seed(),
@@ -156,15 +174,16 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         };
         write_atomically(path, &bytes)?;
     }
-    let doubt = samples.mixing.and_then(|mixing| mixing.doubt(settings.burn_in));
-    let warning = doubt.map(|doubt| format!("{doubt}; {}", cure(&doubt, start.is_some())));
+    let is_free = start.is_none() && given.is_none();
+    let warning = samples.doubt().map(|doubt| format!("{doubt}; {}", cure(&doubt, samples.method, is_free)));
     if let Some(warning) = &warning {
         eprintln!("warning: {warning}");
     }
     let n_known = known.as_ref().map(|(given, _)| given.n_known());
     let mut json = json!({ "model": args.model.to_string_lossy(),
         "output": args.output.as_ref().map(|p| p.to_string_lossy()),
-        "n_samples": settings.n_samples, "n_visible": n_visible, "burn_in": settings.burn_in,
+        "n_samples": settings.n_samples, "n_visible": n_visible, "method": samples.method,
+        "burn_in": samples.burn_in, "ladders": samples.ladders, "gibbs": samples.gibbs,
         "seed": settings.seed, "means": settings.means, "image_shape": shape,
         "start": start.as_ref().map(|set| &set.provenance),
         "given": given.as_ref().map(|set| &set.provenance),
@@ -188,12 +207,17 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
                     fraction_on(&samples.v)
                 ),
             ),
-            (
-                "chains",
-                format!("one per sample, {} steps from {from}, {}", settings.burn_in, human_seconds(seconds)),
-            ),
-            ("mixing", mixing(&samples)),
+            ("method", format!("{}, {}", how(&samples, &model.rbm, &from), human_seconds(seconds))),
         ];
+        if let Some(gibbs) = &samples.gibbs {
+            lines.push(("chosen", instead_of(gibbs)));
+        }
+        if let Some(ladders) = &samples.ladders {
+            lines.push(("ladders", describe(ladders)));
+        }
+        if samples.method != SampleMethod::Exact {
+            lines.push(("mixing", mixing(&samples)));
+        }
         if let (Some(set), Some(known), Some(n)) = (&given, &args.known, n_known) {
             lines.push(("given", format!("{known} ({n} units) of {} ({})", set.name, set.provenance.split)));
         }
@@ -212,19 +236,66 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     })
 }
 
-/// Advice against a doubt.
-fn cure(doubt: &Doubt, from_data: bool) -> &'static str {
-    match doubt {
-        Doubt::ChainsDiffer { .. } if !from_data => "use a longer --burn-in, or --start from data",
-        Doubt::ChainsDiffer { .. } | Doubt::ShortBurnIn { .. } => "use a longer --burn-in",
+/// Advice against a doubt. Samples are free without starts and without known units.
+fn cure(doubt: &Doubt, method: SampleMethod, is_free: bool) -> &'static str {
+    match (method, doubt) {
+        (SampleMethod::Gibbs, Doubt::ChainsDiffer { .. }) if is_free => {
+            "use --method tempering, a longer --burn-in, or --start from data"
+        }
+        (SampleMethod::Gibbs, _) if is_free => "use a longer --burn-in, or --method tempering",
+        (SampleMethod::Tempering, _) => "use --method tempering with a longer --burn-in",
+        _ => "use a longer --burn-in",
     }
+}
+
+/// What the method did.
+fn how(samples: &Samples, rbm: &Rbm, from: &str) -> String {
+    let burn_in = samples.burn_in.unwrap_or(0);
+    match (samples.method, &samples.ladders) {
+        (SampleMethod::Exact, _) => {
+            let n_units = rbm.n_visible().min(rbm.n_hidden());
+            format!("exact: independent exact samples, by enumeration of 2^{n_units} states")
+        }
+        (SampleMethod::Tempering, Some(ladders)) => {
+            let then = ladders.thinning.map(|n| format!(", then one every {n} steps of a ladder"));
+            format!(
+                "tempering: {} ladders of {} rungs, {burn_in} steps before the first sample{}",
+                ladders.n_ladders,
+                ladders.n_rungs,
+                then.unwrap_or_default()
+            )
+        }
+        _ => format!("gibbs: one chain per sample, {burn_in} steps from {from}"),
+    }
+}
+
+/// Why tempering was chosen.
+fn instead_of(gibbs: &Mixing) -> String {
+    format!(
+        "because Gibbs chains mix slowly: R-hat {:.3}, autocorrelation time {:.0} steps",
+        gibbs.r_hat, gibbs.autocorrelation_time
+    )
+}
+
+fn describe(ladders: &Ladders) -> String {
+    let renewed = if ladders.not_renewed > 0.0 {
+        format!("{:.1} % of the samples have not come from the lowest rung", 100.0 * ladders.not_renewed)
+    } else {
+        "all samples have come from the lowest rung".into()
+    };
+    format!(
+        "neighbouring rungs accept {:.0} % of exchanges or more; {:.1} round trips per ladder; {renewed}",
+        100.0 * ladders.least_swap_rate,
+        ladders.round_trips
+    )
 }
 
 fn mixing(samples: &Samples) -> String {
     match samples.mixing {
         Some(Mixing { r_hat, autocorrelation_time, .. }) => {
+            let what = if samples.ladders.is_some() { "ladders" } else { "chains" };
             format!(
-                "autocorrelation time {autocorrelation_time:.1} steps; R-hat {r_hat:.3}, including chains from random starts"
+                "autocorrelation time {autocorrelation_time:.1} steps; R-hat {r_hat:.3}, including {what} from random starts"
             )
         }
         None => "not checked: too few steps".into(),

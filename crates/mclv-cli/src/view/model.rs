@@ -2,9 +2,13 @@
 
 use super::{tail, toured};
 use mclv::data::{self, DataSpec, Dataset, Rows, Split};
-use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
+use mclv::modes::{ModeMap, ModeSettings, ModeShares, mode_shares};
+use mclv::partition::{
+    Budget, Effort, Inputs, LogZ, Method, MethodSettings, N_SCOUTS, StepLimit, mclv_from_tours,
+    nominal_seconds,
+};
 use mclv::progress::Progress;
-use mclv::sample::{SampleSettings, Start, sample};
+use mclv::sample::{SampleMethod, SampleSettings, Start, sample};
 use mclv::tour::{Conclusion, Extremes, HiddenChain, TourEngine, TourSettings, Tours};
 use mclv::train::RunRecord;
 use mclv::{Error, Rbm, Result, StoppingSet, UnitUse};
@@ -27,6 +31,12 @@ const N_TOURS: usize = 5_000;
 const MAX_STEPS: u64 = 2_000_000;
 /// The limit of steps times visible units times hidden units.
 const MAX_WORK: u64 = 40_000_000_000;
+
+/// The wanted standard error of the share of a mode.
+const SHARE_SE: f64 = 0.01;
+/// The most seconds of exact samples, on a nominal machine, and the fewest steps of a ladder.
+const EXACT_SECONDS: f64 = 0.02;
+const LADDER_STEPS: u64 = 2_000_000;
 
 /// Rows used to judge hidden units.
 const UNIT_ROWS: usize = 2000;
@@ -65,6 +75,7 @@ impl View {
         if with_tours && model.data.is_some() {
             let made = view.note("tours", model.tours(progress))?;
             (view.shown.tours, view.log_z) = made.unzip();
+            view.shown.modes = view.note("modes", model.modes(progress))?;
         }
         Ok(view)
     }
@@ -182,12 +193,13 @@ impl<'a> Model<'a> {
         Ok(Some((snapshot.epoch, values(&Rows::Reals(means)))))
     }
 
-    /// Samples after 1,000 steps.
+    /// Samples of Gibbs chains after 1,000 steps.
     ///
     /// # Errors
     /// If the listener asks to stop.
     pub(crate) fn samples(&self, progress: &dyn Progress) -> Result<Vec<Vec<f32>>> {
-        let settings = SampleSettings { seed: self.seed(), ..SampleSettings::default() };
+        let method = Some(SampleMethod::Gibbs);
+        let settings = SampleSettings { method, seed: self.seed(), ..SampleSettings::default() };
         Ok(values(&sample(self.rbm, &settings, Start::Bias, None, progress)?.rows()))
     }
 
@@ -221,9 +233,7 @@ impl<'a> Model<'a> {
         progress: &dyn Progress,
         look: impl FnOnce(&StoppingSet, &TourEngine<'_>, (&Tours, &TourSettings)) -> Result<T>,
     ) -> Result<T> {
-        // About two seconds on one core, for models of any size.
-        let max_steps = MAX_WORK / (self.rbm.n_visible() * self.rbm.n_hidden()) as u64;
-        let max_steps = Some(max_steps.clamp(2 * N_TOURS as u64, MAX_STEPS));
+        let max_steps = Some(self.max_steps());
         let settings =
             TourSettings { n_tours: N_TOURS, max_steps, seed: self.seed(), ..TourSettings::default() };
         let rows = self.rows()?;
@@ -248,6 +258,35 @@ impl<'a> Model<'a> {
                 mclv_from_tours(engine, tours, N_SCOUTS, settings.seed, progress)?,
             ))
         })
+    }
+
+    /// The number of steps that take about two seconds on one core, for models of any size.
+    fn max_steps(&self) -> u64 {
+        let max_steps = MAX_WORK / (self.rbm.n_visible() * self.rbm.n_hidden()) as u64;
+        max_steps.clamp(2 * N_TOURS as u64, MAX_STEPS)
+    }
+
+    /// The shares of modes, within a few seconds.
+    fn modes(&self, progress: &dyn Progress) -> Result<ModeShares> {
+        let rows = self.rows()?;
+        let labels = self.data.as_ref().and_then(|data| data.labels.as_ref());
+        let map = ModeMap::new(rows, labels, &ModeSettings { seed: self.seed(), ..Default::default() })?;
+        let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
+        let is_exact = nominal_seconds(n_visible, n_hidden) <= EXACT_SECONDS;
+        let max_steps = self.max_steps();
+        // A ladder with few steps says nothing.
+        let method = (!is_exact && max_steps < LADDER_STEPS).then_some(Method::Mclv);
+        let budget = Budget {
+            seconds: EXACT_SECONDS,
+            clock: false,
+            max_states: Some(SET_ROWS),
+            max_steps: StepLimit::Steps(max_steps),
+            ..Budget::COMMAND
+        };
+        let effort = Effort::TargetSe(SHARE_SE);
+        let settings = MethodSettings { effort, budget, seed: self.seed(), ..Default::default() };
+        let inputs = Inputs { rows: Some(rows), ..Inputs::default() };
+        mode_shares(self.rbm, &map, &inputs, method, &settings, progress)
     }
 
     /// The tail function of tours of the model, as in the report.

@@ -3,6 +3,7 @@
 mod bad_input;
 mod commands;
 mod logz;
+mod modes;
 mod process;
 mod report;
 mod reproduce;

@@ -60,11 +60,14 @@ fn a_summary_says_what_was_done() {
     let json = sandbox.json(&sample(&["-n", "7", "-o", "s.npy", "--seed", "3", "--start", "digits"]));
     let expected = [
         "burn_in",
+        "gibbs",
         "given",
         "image_shape",
         "known",
+        "ladders",
         "mean",
         "means",
+        "method",
         "mixing",
         "model",
         "n_known",
@@ -82,6 +85,10 @@ fn a_summary_says_what_was_done() {
         (&json!(7), &json!(5), &json!(3), &json!([8, 8]), &Value::Null)
     );
     assert_eq!(json["start"]["name"], "digits");
+    assert_eq!(
+        (&json["method"], &json["ladders"], &json["gibbs"]),
+        (&json!("gibbs"), &Value::Null, &Value::Null)
+    );
     // Without a file the samples are in the summary.
     let json = sandbox.json(&sample(&["-n", "2"]));
     let rows = json["samples"].as_array().unwrap();
@@ -105,6 +112,71 @@ fn chains_that_do_not_mix_are_warned_of() {
     for word in ["warning: chains differ", "R-hat", "--burn-in"] {
         assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
     }
+}
+
+/// The model has two modes, all units on and all units off. Gibbs chains stay in one of them.
+#[test]
+fn the_method_is_chosen_or_named_and_reported() {
+    let (n, w) = (34, 0.4);
+    let bias = npy(&[n], &vec![-w * n as f32 / 2.0; n as usize]);
+    let sandbox = bare_model(Sandbox::new(), &[0.5; 4])
+        .with_file("two.weights.npy", npy(&[n, n], &vec![w; (n * n) as usize]))
+        .with_file("two.visible_bias.npy", bias.clone())
+        .with_file("two.hidden_bias.npy", bias);
+    let json = sandbox.json(&["sample", "bare.weights.npy"]);
+    assert_eq!(
+        (&json["method"], &json["burn_in"], &json["mixing"]),
+        (&json!("exact"), &Value::Null, &Value::Null)
+    );
+    let text = sandbox.succeeds(&["sample", "bare.weights.npy", "-o", "s.npy"]);
+    assert!(text.contains("independent exact samples, by enumeration of 2^1 states"), "{text}");
+    assert!(!text.contains("mixing"), "{text}");
+    // It can be enumerated, but not quickly: Gibbs chains are tried, and replaced.
+    let args = ["sample", "two.weights.npy", "-n", "32", "-o", "t.npy", "--force"];
+    let text = sandbox.succeeds(&args);
+    for word in
+        ["tempering: 16 ladders", "because Gibbs chains mix slowly", "round trips", "ladders from random"]
+    {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let json = sandbox.json(&args);
+    assert_eq!((&json["method"], &json["warning"]), (&json!("tempering"), &Value::Null), "{json}");
+    assert!(
+        json["gibbs"]["r_hat"].as_f64().unwrap() > 1.1 && json["mixing"]["r_hat"].as_f64().unwrap() < 1.1
+    );
+    let fields = ["least_swap_rate", "n_ladders", "n_rungs", "not_renewed", "round_trips", "thinning"];
+    assert_eq!(keys(&json["ladders"]), fields);
+    let (_, _, data) = read(&sandbox.bytes("t.npy"));
+    let on = data.chunks(n as usize).filter(|row| row.iter().filter(|&&x| x == 1).count() > 17).count();
+    assert!((3..=29).contains(&on), "both modes are there: {on} of 32 samples");
+    // The control: Gibbs chains are in one mode, and a warning names the cure.
+    let outcome = sandbox.run(&[&args[..], &["--method", "gibbs"]].concat());
+    for word in ["warning: chains differ", "--method tempering"] {
+        assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+    }
+    let short = ["--method", "tempering", "--burn-in", "4"];
+    let outcome = sandbox.run(&[&args[..], &short].concat());
+    for word in ["have not come from the lowest rung", "with a longer --burn-in"] {
+        assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+    }
+}
+
+#[test]
+fn methods_that_do_not_fit_are_refused() {
+    let sandbox = Sandbox::new()
+        .with_model("m.safetensors", 4)
+        .with_file("large.weights.npy", npy(&[70, 66], &[0.1; 70 * 66]))
+        .with_file("large.visible_bias.npy", npy(&[70], &[0.0; 70]))
+        .with_file("large.hidden_bias.npy", npy(&[66], &[0.0; 66]));
+    let run = |args: &[&'static str]| [&["sample", "m.safetensors"], args].concat();
+    let refuses = |args: &[&'static str], words: &[&str]| sandbox.refuses(&run(args), words);
+    refuses(&["--method", "exact", "--burn-in", "5"], &["--burn-in 5 is not allowed", "leave it out"]);
+    refuses(&["--method", "exact", "--start", "digits"], &["--method exact is not allowed", "`gibbs`"]);
+    let given = ["--method", "tempering", "--given", "digits", "--known", "rows:0-3"];
+    refuses(&given, &["--method tempering is not allowed", "known units"]);
+    sandbox.refuses_usage(&run(&["--method", "gibs"]), &["gibs", "gibbs, tempering, exact"]);
+    let exact = ["sample", "large.weights.npy", "--method", "exact", "-o", "s.npy"];
+    sandbox.refuses(&exact, &["2^66 states would take about", "tempering"]);
 }
 
 #[test]

@@ -37,4 +37,4 @@ pub use quick_log_weights::quick_log_weights;
 pub use sample::sample;
 pub use scratch::{Scratch, ThreadScratch};
 pub use states::{Columns, SparseStates, States};
-pub use tempered::{log_weight_at, sample_at};
+pub use tempered::{Bases, log_weight_at, sample_at};

@@ -201,6 +201,39 @@ pub(super) fn tours_in_training(run: &RunRecord) -> Vec<(Figure, &'static str)> 
     ]
 }
 
+/// Charts of the ladders that the gradient uses.
+pub(super) fn ladders_in_training(run: &RunRecord) -> Vec<(Figure, &'static str)> {
+    let of = |value: fn(&mclv::gradient::TemperingInfo) -> Option<f64>| {
+        curve(&run.metrics, Against::Epochs, |m| Some(Point::new(0.0, value(m.tempering.as_ref()?)?)))
+    };
+    if run.metrics.iter().all(|m| m.tempering.is_none()) {
+        return Vec::new();
+    }
+    let share = |title: &str| small(title, Axis::linear("share").from_to(-0.02, 1.02));
+    vec![
+        (
+            share("Exchanges between neighbours")
+                .with(Series::line("mean of all pairs", of(|t| Some(t.swap_rate_mean))))
+                .with(Series::line("smallest of any pair", of(|t| Some(t.swap_rate_min)))),
+            "Share of the exchanges that were accepted. Below 0.1, states hardly pass.",
+        ),
+        (
+            small("Round trips", Axis::linear("per ladder and epoch"))
+                .with(Series::line("", of(|t| Some(t.round_trips)))),
+            "States that were drawn on the lowest rung, reached the model, and came back.",
+        ),
+        (
+            small("Age of the model's states", Axis::linear("updates"))
+                .with(Series::line("mean", of(|t| t.mean_age))),
+            "Updates since a state at the model was drawn on the lowest rung. States that never were do not count.",
+        ),
+        (
+            share("Renewed states").with(Series::line("", of(|t| Some(t.renewed)))),
+            "Share of the model's states that were drawn on the lowest rung since training began.",
+        ),
+    ]
+}
+
 fn small(title: &str, y: Axis) -> Figure {
     Figure::new(title).x(Against::Epochs.axis()).y(y).size(540.0, 300.0)
 }

@@ -5,9 +5,11 @@ use super::words::estimator;
 use super::{likelihood, watched};
 use crate::figure::Figure;
 use crate::log_z;
+use crate::modes;
 use crate::page::{Block, Level, Page, Section, Verdict};
 use crate::pictures::{self, Reconstructions, Shape};
 use crate::tours::{self, Toured};
+use mclv::modes::ModeShares;
 use mclv::partition::{Agreement, Guarantee, LogZ};
 use mclv::settings::Spelling;
 use mclv::tour::Extremes;
@@ -23,6 +25,8 @@ pub struct ModelView {
     pub tours: Option<ModelTours>,
     /// How the training rows use the hidden units, if the rows could be loaded.
     pub units: Option<UnitUse>,
+    /// The shares of modes beside those of the training rows, if they could be estimated.
+    pub modes: Option<ModeShares>,
     /// Problems with the parts above, as sentences.
     pub problems: Vec<String>,
 }
@@ -71,7 +75,9 @@ pub fn single_run(
     };
     let tours = view.tours.as_ref().map_or_else(Vec::new, tour_blocks);
     let log_z = log_z::blocks(estimates, agreement);
-    let elsewhere = Page::new("", "").with(Section::new("", tours.iter().chain(&log_z).cloned()));
+    let modes = view.modes.as_ref().map_or_else(Vec::new, modes::blocks);
+    let elsewhere =
+        Page::new("", "").with(Section::new("", tours.iter().chain(&log_z).chain(&modes).cloned()));
     let mut summarised = verdicts(run, view);
     let is_worrying = |verdict: &Verdict| verdict.level > Level::Note;
     let worst = elsewhere.verdict().filter(|verdict| is_worrying(verdict));
@@ -83,7 +89,9 @@ pub fn single_run(
         .with(Section::new("Likelihood", [likelihoods]))
         .with(Section::new("Training", charts(watched(run))))
         .with(Section::new("Tours in training", charts(curves::tours_in_training(run))))
+        .with(Section::new("Ladders in training", charts(curves::ladders_in_training(run))))
         .with(Section::new("Tours", tours))
+        .with(Section::new("Modes", modes))
         .with(Section::new("Pictures", view.pictures.as_ref().map_or_else(Vec::new, picture_blocks)))
         .with(Section::new("log Z", log_z))
         .with(Section::new("Provenance", provenance(run)))
@@ -188,6 +196,7 @@ fn no_problems(run: &RunRecord, view: &ModelView, has_log_z: bool) -> String {
     checked.extend(run.last_evaluated().map(|_| "the likelihood"));
     checked.extend(view.units.map(|_| "hidden units"));
     checked.extend(view.tours.as_ref().map(|_| "tours and the chain"));
+    checked.extend(view.modes.as_ref().filter(|modes| modes.is_judged()).map(|_| "modes"));
     checked.extend(has_log_z.then_some("log Z"));
     format!("No problems found. Checked: {}.", checked.join(", "))
 }

@@ -52,13 +52,23 @@ impl<'a> Probe<'a> {
 
     /// Records the numbers of all chains at their present visible states.
     pub(crate) fn record(&self, chains: &Chains, scratch: &mut Scratch, records: &mut Records) {
+        self.record_states(chains.v(), chains.len(), scratch, records);
+    }
+
+    /// Records the numbers of `n` visible states.
+    pub(crate) fn record_states(
+        &self,
+        v: States<'_>,
+        n: usize,
+        scratch: &mut Scratch,
+        records: &mut Records,
+    ) {
         let rbm = self.rbm;
         let from = records.len();
-        records.resize(from + chains.len(), 0.0);
-        let out = &mut records[from..];
-        quick_log_weights(Isa::best(), rbm.up(), rbm.visible_bias(), chains.v(), scratch, out);
+        records.resize(from + n, 0.0);
+        quick_log_weights(Isa::best(), rbm.up(), rbm.visible_bias(), v, scratch, &mut records[from..]);
         for direction in &self.directions {
-            records.extend((0..chains.len()).map(|chain| match chains.v() {
+            records.extend((0..n).map(|chain| match v {
                 States::Bits(words) => {
                     let n_words = words_for(rbm.n_visible());
                     ones(&words[chain * n_words..][..n_words]).map(|i| direction[i]).sum::<f64>()

@@ -11,6 +11,7 @@ mod lvs;
 mod pairs;
 mod pcd;
 mod state;
+mod tempered;
 #[cfg(test)]
 pub(crate) mod tests;
 mod update;
@@ -19,6 +20,7 @@ mod value;
 pub use lvs::TourInfo;
 pub(crate) use pairs::{PairBlock, total_weight};
 pub use state::{Array, State};
+pub use tempered::TemperingInfo;
 pub use update::Update;
 pub(crate) use update::{Minibatch, Step};
 pub use value::Gradient;
@@ -75,13 +77,15 @@ pub trait Estimator: Send {
     }
 }
 
-/// Counts of an estimator's chains or tours over an epoch.
+/// Counts of an estimator's chains, tours or ladders over an epoch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EstimatorInfo {
     /// The share of the hidden bits of persistent chains that changed, if there are chains.
     pub chains_moved: Option<f64>,
     /// The counts of tours, if there are tours.
     pub tours: Option<TourInfo>,
+    /// The counts of exchanges between rungs, if there are ladders.
+    pub tempering: Option<TemperingInfo>,
 }
 
 impl EstimatorSettings {
@@ -91,6 +95,9 @@ impl EstimatorSettings {
             Self::Cd { k, visible } => Box::new(cd::Cd::new(*k, *visible)),
             Self::Pcd { k, n_chains, visible } => Box::new(pcd::Pcd::new(*k, *n_chains, *visible)),
             Self::Lvs(settings) => Box::new(lvs::LvsEstimator::new(settings.clone())),
+            Self::Tempered { k, n_chains, n_rungs } => {
+                Box::new(tempered::Tempered::new(*k, *n_chains, *n_rungs))
+            }
             Self::Exact => Box::new(exact::Exact),
         }
     }

@@ -14,6 +14,7 @@ mod cd;
 mod exact;
 pub(crate) mod oracle;
 mod pcd;
+mod tempered;
 mod tours;
 
 use super::{Estimator, Gradient, Minibatch, PairBlock, Step, Update};

@@ -1,18 +1,21 @@
 //! Define the models between independent units and an RBM, and move chains along them.
 //!
 //! ```text
-//! p_β(v, h) ∝ exp(b₀ᵀv + β(dᵀv + aᵀh + vᵀWh)),      d = b − b₀,  0 ≤ β ≤ 1
+//! p_β(v, h) ∝ exp(b_βᵀv + a_βᵀh + β vᵀWh),    b_β = (1−β)b₀ + βb,    a_β = (1−β)a₀ + βa,    0 ≤ β ≤ 1
 //! ```
-//! `β = 0` is the base model, whose `Z` is known; `β = 1` is the model. The products `Wᵀv` and `Wh`
-//! do not depend on `β`. They are made once for a state and scaled afterwards, so all temperatures
-//! share one matrix.
+//! `β = 0` is the base model, whose `Z` is known; `β = 1` is the model. The products `b + Wh` and
+//! `a + Wᵀv` do not depend on `β`. They are made once for a state and scaled afterwards, so all
+//! temperatures share one matrix.
+//!
+//! A path may begin at several base models. The models between each of them and the RBM are a *leg*
+//! of the path. All legs end at the RBM.
 //!
 //! Chains keep the states of one layer; the other layer is summed out of their weights. With `x` a
-//! state of the layer that is kept, and `l₀ + βl` and `s₀ + βs` the biases of the layer that is kept
-//! and of the layer that is summed out, at the inverse temperature `β`:
+//! state of the layer that is kept, and `l` and `s` the biases of the layer that is kept and of the
+//! layer that is summed out:
 //!
 //! ```text
-//! log p*_β(x) = (l₀ + βl)ᵀx + Σ_j softplus(s₀_j + β(s + Wx)_j)
+//! log p*_β(x) = ((1−β)l₀ + βl)ᵀx + Σ_j softplus((1−β)s₀_j + β(s + Wx)_j)
 //! ```
 
 use crate::bits::{ones, words_for};
@@ -20,9 +23,9 @@ use crate::model::Rbm;
 use crate::rng::{Draws, Stream};
 use crate::{Error, Result};
 use mclv_kernels::Isa;
-use mclv_kernels::layer::{Affine, Scratch, States, inputs, log_weight_at, sample_at};
+use mclv_kernels::layer::{Affine, Bases, Scratch, States, inputs, log_weight_at, sample_at};
 use mclv_kernels::tiles::Tiles;
-use std::f64::consts::LN_2;
+use std::borrow::Cow;
 
 /// The layer whose states chains keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,59 +34,93 @@ pub(crate) enum Kept {
     Hidden,
 }
 
-/// The models between a base without weights and an RBM, as models of one layer.
-pub(crate) struct Path {
-    kept: Side,
-    summed: Side,
-    log_z_base: f64,
+/// A model without weights, at which a leg begins: the biases of its units.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct BaseModel<'a> {
+    pub(crate) visible: Cow<'a, [f32]>,
+    pub(crate) hidden: Cow<'a, [f32]>,
+}
+
+/// The models between models without weights and an RBM, as models of one layer.
+pub(crate) struct Path<'a> {
+    kept: Side<'a>,
+    summed: Side<'a>,
+    /// `log Z` of each base model.
+    log_z_bases: Vec<f64>,
 }
 
 /// One layer of a path.
-struct Side {
-    /// From states of the other layer to the part of the inputs that `β` multiplies.
-    affine: Affine,
-    /// The biases of the base model, in one row. `None` if they are 0.
-    base: Option<Tiles>,
-    /// The biases that `β` multiplies.
-    slope: Vec<f32>,
+struct Side<'a> {
+    /// From states of the other layer to the inputs of the model.
+    affine: &'a Affine,
+    /// The biases of the base models, one row each. Empty if all of them are 0.
+    bases: Vec<Tiles>,
+    /// For each base model, the biases of the model minus those of the base model.
+    slopes: Vec<Vec<f32>>,
 }
 
-impl Side {
-    fn new(affine: &Affine, base: Option<&[f32]>, slope: &[f32]) -> Self {
-        let mut affine = affine.clone();
-        affine.set_bias(slope);
-        Self { affine, base: base.map(|base| Tiles::from_rows(1, base.len(), base)), slope: slope.to_vec() }
+impl<'a> Side<'a> {
+    fn new(affine: &'a Affine, bias: &[f32], bases: &[&[f32]]) -> Self {
+        let slope = |base: &&[f32]| bias.iter().zip(*base).map(|(l, l0)| l - l0).collect();
+        let is_zero = bases.iter().all(|base| base.iter().all(|&b| b == 0.0));
+        let row = |base: &&[f32]| Tiles::from_rows(1, base.len(), base);
+        Self {
+            affine,
+            bases: if is_zero { Vec::new() } else { bases.iter().map(row).collect() },
+            slopes: bases.iter().map(slope).collect(),
+        }
     }
 
     fn n_units(&self) -> usize {
-        self.slope.len()
+        self.affine.n_out()
     }
 }
 
-impl Path {
+impl<'a> Path<'a> {
     /// Builds the path from independent units to `rbm`. `base` has the visible biases of the base
-    /// model; with `None` they are the model's own.
-    pub(crate) fn new(rbm: &Rbm, base: Option<&[f32]>, kept: Kept) -> Result<Self> {
-        let base = base.unwrap_or(rbm.visible_bias());
-        rbm.check_width(base.len())?;
-        if let Some(index) = base.iter().position(|b| !b.is_finite()) {
-            return Err(Error::NotFinite { what: "base_bias", index, value: base[index] });
+    /// model; with `None` they are the model's own. Its hidden biases are 0.
+    pub(crate) fn new(rbm: &'a Rbm, base: Option<&[f32]>, kept: Kept) -> Result<Self> {
+        let visible = Cow::Borrowed(base.unwrap_or(rbm.visible_bias()));
+        let hidden = Cow::Owned(vec![0.0; rbm.n_hidden()]);
+        Self::with_legs(rbm, &[BaseModel { visible, hidden }], kept)
+    }
+
+    /// Builds the paths from each of the base models to `rbm`.
+    pub(crate) fn with_legs(rbm: &'a Rbm, bases: &[BaseModel<'_>], kept: Kept) -> Result<Self> {
+        for base in bases {
+            rbm.check_width(base.visible.len())?;
+            assert_eq!(base.hidden.len(), rbm.n_hidden(), "a bias for each hidden unit");
+            if let Some(index) = base.visible.iter().position(|b| !b.is_finite()) {
+                return Err(Error::NotFinite { what: "base_bias", index, value: base.visible[index] });
+            }
         }
-        let difference: Vec<f32> = rbm.visible_bias().iter().zip(base).map(|(b, b0)| b - b0).collect();
         let softplus = |&b: &f32| f64::from(b).max(0.0) + (-f64::from(b).abs()).exp().ln_1p();
-        let log_z_base = base.iter().map(softplus).sum::<f64>() + rbm.n_hidden() as f64 * LN_2;
-        let visible = Side::new(rbm.down(), Some(base), &difference);
-        let hidden = Side::new(rbm.up(), None, rbm.hidden_bias());
+        let log_z = |base: &BaseModel<'_>| base.visible.iter().chain(&*base.hidden).map(softplus).sum();
+        let of_visible: Vec<&[f32]> = bases.iter().map(|base| &*base.visible).collect();
+        let of_hidden: Vec<&[f32]> = bases.iter().map(|base| &*base.hidden).collect();
+        let visible = Side::new(rbm.down(), rbm.visible_bias(), &of_visible);
+        let hidden = Side::new(rbm.up(), rbm.hidden_bias(), &of_hidden);
         let (kept, summed) = match kept {
             Kept::Visible => (visible, hidden),
             Kept::Hidden => (hidden, visible),
         };
-        Ok(Self { kept, summed, log_z_base })
+        Ok(Self { kept, summed, log_z_bases: bases.iter().map(log_z).collect() })
     }
 
-    /// `log Z` of the base model.
-    pub(crate) fn log_z_base(&self) -> f64 {
-        self.log_z_base
+    /// The number of base models.
+    pub(crate) fn n_legs(&self) -> usize {
+        self.log_z_bases.len()
+    }
+
+    /// `log Z` of the base model of a leg.
+    pub(crate) fn log_z_base(&self, leg: usize) -> f64 {
+        self.log_z_bases[leg]
+    }
+
+    /// `(l − l₀)ᵀx` of a packed state.
+    fn linear(&self, x: &[u64], leg: u32) -> f64 {
+        let slope = &self.kept.slopes[leg as usize];
+        ones(x).map(|i| f64::from(slope[i])).sum()
     }
 
     /// The number of units of the layer that is kept.
@@ -92,10 +129,12 @@ impl Path {
     }
 }
 
-/// States of the layer that is kept, each with its own random numbers and its own temperature.
+/// States of the layer that is kept, each with its own random numbers, leg and temperature.
 pub(crate) struct Replicas<'a> {
-    path: &'a Path,
+    path: &'a Path<'a>,
     clocks: Vec<(Stream, u32)>,
+    /// The leg that each state is on.
+    legs: Vec<u32>,
     kept: Vec<u64>,
     /// States of the other layer, drawn last.
     summed: Vec<u64>,
@@ -103,7 +142,7 @@ pub(crate) struct Replicas<'a> {
     of_summed: Tiles,
     /// The inputs of this layer that belong to the states of the other layer.
     of_kept: Tiles,
-    /// `lᵀx` of each state.
+    /// `(l − l₀)ᵀx` of each state.
     linear: Vec<f64>,
     betas: Vec<f32>,
     draws: Vec<Draws>,
@@ -111,33 +150,37 @@ pub(crate) struct Replicas<'a> {
 }
 
 impl<'a> Replicas<'a> {
-    /// Draws one state from the base model for each stream.
-    pub(crate) fn from_base(path: &'a Path, streams: Vec<Stream>) -> Self {
+    /// Draws one state from the first base model for each stream.
+    pub(crate) fn from_base(path: &'a Path<'a>, streams: Vec<Stream>) -> Self {
         let kept = vec![0; streams.len() * words_for(path.n_kept())];
-        let mut replicas = Self::new(path, streams.into_iter().map(|stream| (stream, 0)).collect(), kept);
+        let clocks: Vec<_> = streams.into_iter().map(|stream| (stream, 0)).collect();
+        let legs = vec![0; clocks.len()];
+        let mut replicas = Self::new(path, clocks, legs, kept);
         replicas.draw_kept();
         replicas
     }
 
-    /// Takes the packed states `kept`, one for each stream.
-    pub(crate) fn from_states(path: &'a Path, streams: Vec<Stream>, kept: &[u64]) -> Self {
-        Self::at(path, streams.into_iter().map(|stream| (stream, 0)).collect(), kept)
+    /// Takes the packed states `kept`, one for each stream, on the first leg.
+    pub(crate) fn from_states(path: &'a Path<'a>, streams: Vec<Stream>, kept: &[u64]) -> Self {
+        let legs = vec![0; streams.len()];
+        Self::at(path, streams.into_iter().map(|stream| (stream, 0)).collect(), legs, kept)
     }
 
-    /// Takes the packed states `kept`, each with its stream and the number of steps that it has
-    /// made.
-    pub(super) fn at(path: &'a Path, clocks: Vec<(Stream, u32)>, kept: &[u64]) -> Self {
-        let mut replicas = Self::new(path, clocks, kept.to_vec());
+    /// Takes the packed states `kept`, each with its stream, the number of steps that it has made,
+    /// and its leg.
+    pub(super) fn at(path: &'a Path<'a>, clocks: Vec<(Stream, u32)>, legs: Vec<u32>, kept: &[u64]) -> Self {
+        let mut replicas = Self::new(path, clocks, legs, kept.to_vec());
         replicas.find_inputs();
         replicas
     }
 
-    fn new(path: &'a Path, clocks: Vec<(Stream, u32)>, kept: Vec<u64>) -> Self {
+    fn new(path: &'a Path<'a>, clocks: Vec<(Stream, u32)>, legs: Vec<u32>, kept: Vec<u64>) -> Self {
         let (n, n_kept, n_summed) = (clocks.len(), path.n_kept(), path.summed.n_units());
         assert_eq!(kept.len(), n * words_for(n_kept), "a state for each stream");
         Self {
             path,
             clocks,
+            legs,
             kept,
             summed: vec![0; n * words_for(n_summed)],
             of_summed: Tiles::zeros(n, n_summed),
@@ -161,22 +204,24 @@ impl<'a> Replicas<'a> {
         self.betas.iter_mut().enumerate().for_each(|(r, beta)| *beta = betas(r) as f32);
         self.clocks.iter_mut().for_each(|(_, t)| *t += 1);
         self.set_draws(0);
-        let Self { path, of_summed, of_kept, summed, betas, draws, scratch, .. } = self;
-        sample_at(Isa::best(), of_summed, path.summed.base.as_ref(), betas, draws, scratch, summed);
-        inputs(Isa::best(), &path.kept.affine, States::Bits(summed), scratch, of_kept);
+        let Self { path, legs, of_summed, of_kept, summed, betas, draws, scratch, .. } = self;
+        let bases = Bases { rows: &path.summed.bases, of_state: legs };
+        sample_at(Isa::best(), of_summed, bases, betas, draws, scratch, summed);
+        inputs(Isa::best(), path.kept.affine, States::Bits(summed), scratch, of_kept);
     }
 
     /// Makes the second half of a step: draws the layer that is kept.
     pub(super) fn draw_kept(&mut self) {
         self.set_draws(1);
-        let Self { path, of_kept, kept, betas, draws, scratch, .. } = self;
-        sample_at(Isa::best(), of_kept, path.kept.base.as_ref(), betas, draws, scratch, kept);
+        let Self { path, legs, of_kept, kept, betas, draws, scratch, .. } = self;
+        let bases = Bases { rows: &path.kept.bases, of_state: legs };
+        sample_at(Isa::best(), of_kept, bases, betas, draws, scratch, kept);
         self.find_inputs();
     }
 
-    /// `log p*_β(x) − l₀ᵀx` of state `r`.
+    /// `log p*_β(x) − l₀ᵀx` of state `r`, on its leg.
     pub(crate) fn log_weight(&self, r: usize, beta: f64) -> f64 {
-        let base = self.path.summed.base.as_ref();
+        let base = self.path.summed.bases.get(self.legs[r] as usize);
         beta * self.linear[r] + log_weight_at(Isa::best(), &self.of_summed, base, r, beta)
     }
 
@@ -210,16 +255,24 @@ impl<'a> Replicas<'a> {
         self.clocks[r]
     }
 
-    /// Replaces state `r`, its stream and its number of steps.
-    pub(super) fn place(&mut self, r: usize, clock: (Stream, u32), kept: &[u64]) {
-        let one = Self::at(self.path, vec![clock], kept);
+    /// Replaces state `r`, its stream, its number of steps and its leg.
+    pub(super) fn place(&mut self, r: usize, clock: (Stream, u32), leg: u32, kept: &[u64]) {
+        let one = Self::at(self.path, vec![clock], vec![leg], kept);
         self.clocks[r] = clock;
+        self.legs[r] = leg;
         self.kept[r * kept.len()..][..kept.len()].copy_from_slice(kept);
         self.of_summed.copy_row(r, &one.of_summed, 0);
         self.linear[r] = one.linear[0];
     }
 
-    /// Exchanges the states of `r` and `s`. Random numbers and temperatures stay where they are.
+    /// Moves state `r` to a leg. The inputs of a state are the same on all legs.
+    pub(super) fn set_leg(&mut self, r: usize, leg: u32) {
+        self.legs[r] = leg;
+        self.linear[r] = self.path.linear(self.kept_of(r), leg);
+    }
+
+    /// Exchanges the states of `r` and `s`, which are on the same leg. Random numbers and
+    /// temperatures stay where they are.
     pub(crate) fn swap(&mut self, r: usize, s: usize) {
         let n_words = words_for(self.path.n_kept());
         (0..n_words).for_each(|k| self.kept.swap(r * n_words + k, s * n_words + k));
@@ -234,10 +287,11 @@ impl<'a> Replicas<'a> {
     }
 
     fn find_inputs(&mut self) {
-        let Self { path, kept, of_summed, linear, scratch, .. } = self;
-        inputs(Isa::best(), &path.summed.affine, States::Bits(kept), scratch, of_summed);
-        for (linear, x) in linear.iter_mut().zip(kept.chunks_exact(words_for(path.n_kept()))) {
-            *linear = ones(x).map(|i| f64::from(path.kept.slope[i])).sum();
+        let Self { path, legs, kept, of_summed, linear, scratch, .. } = self;
+        inputs(Isa::best(), path.summed.affine, States::Bits(kept), scratch, of_summed);
+        let states = kept.chunks_exact(words_for(path.n_kept())).zip(&*legs);
+        for (linear, (x, &leg)) in linear.iter_mut().zip(states) {
+            *linear = path.linear(x, leg);
         }
     }
 }

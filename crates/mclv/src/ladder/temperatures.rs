@@ -25,7 +25,7 @@ impl Spacing {
     /// Returns `n + 1` temperatures from 0 to 1.
     pub(crate) fn ladder(
         self,
-        path: &Path,
+        path: &Path<'_>,
         n: usize,
         seed: u64,
         progress: &dyn Progress,
@@ -66,7 +66,7 @@ pub(crate) struct Pilot {
 impl Pilot {
     /// Anneals along `n` temperatures and measures how much the slopes of the log weights differ
     /// between chains.
-    pub(crate) fn run(path: &Path, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
+    pub(crate) fn run(path: &Path<'_>, n: usize, seed: u64, progress: &dyn Progress) -> Result<Self> {
         let betas: Vec<f64> = (0..=n).map(|t| logistic(t as f64 / n as f64)).collect();
         let of_block = |block: usize| {
             let chains = block * BLOCK..(block + 1) * BLOCK;
@@ -177,7 +177,8 @@ mod tests {
 
     #[test]
     fn a_pilot_stops_when_told() {
-        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None, Kept::Visible).unwrap();
+        let rbm = random_rbm(5, 3, 1.0, 301);
+        let path = Path::new(&rbm, None, Kept::Visible).unwrap();
         let stop = AtomicBool::new(true);
         assert!(matches!(Spacing::Adaptive.ladder(&path, 10, 1, &stop), Err(Error::Cancelled)));
     }
@@ -185,7 +186,8 @@ mod tests {
     /// 2 blocks of chains ask at 21 temperatures each; one wish to stop, at any of them, is enough.
     #[test]
     fn a_pilot_stops_when_told_once() {
-        let path = Path::new(&random_rbm(5, 3, 1.0, 301), None, Kept::Visible).unwrap();
+        let rbm = random_rbm(5, 3, 1.0, 301);
+        let path = Path::new(&rbm, None, Kept::Visible).unwrap();
         for n in [0, 1, 20, 40] {
             let once = StopsOnce::at_question(n);
             assert!(matches!(Spacing::Adaptive.ladder(&path, 10, 1, &once), Err(Error::Cancelled)), "{n}");

@@ -1,10 +1,11 @@
 //! Run parallel tempering: ladders of chains, one for each temperature, that exchange their states.
 
-use super::path::{Path, Replicas};
+use super::path::Path;
+use super::replica_exchange::{LadderSeed, LadderState, ReplicaExchange, exchange_rates};
 use crate::bits::BitRows;
 use crate::mixing::Mixing;
 use crate::progress::Progress;
-use crate::rng::{Purpose, stream};
+use crate::rng::Purpose;
 use crate::team;
 use crate::{Error, Result};
 use rayon::prelude::*;
@@ -55,7 +56,7 @@ impl Tempering<'_> {
     }
 
     /// Runs the ladders, and returns their records.
-    pub(crate) fn run(&self, path: &Path, progress: &dyn Progress) -> Result<Vec<Record>> {
+    pub(crate) fn run(&self, path: &Path<'_>, progress: &dyn Progress) -> Result<Vec<Record>> {
         let Self { betas, n_ladders, burn_in, .. } = self;
         let n_pairs = betas.len() - 1;
         let n_steps = burn_in.saturating_add(self.n_steps);
@@ -71,41 +72,30 @@ impl Tempering<'_> {
         // Of this rank's share.
         let total = (n_ladders * n_steps / team::size()) as u64;
         let of_ladder = |ladder: usize| {
-            let index = |k: usize| (ladder * (n_pairs + 2) + k) as u64;
-            let streams = (0..=n_pairs).map(|k| stream(self.seed, self.purpose, index(k))).collect();
-            let swaps = stream(self.seed, self.purpose, index(n_pairs + 1));
-            let mut replicas = match self.starts.filter(|_| ladder % 2 == 1) {
-                None => Replicas::from_base(path, streams),
+            let seed = LadderSeed { seed: self.seed, purpose: self.purpose, ladder };
+            let mut chains = match self.starts.filter(|_| ladder % 2 == 1) {
+                None => ReplicaExchange::from_base(path, betas, seed),
                 Some(starts) => {
                     let start = |k: usize| (ladder * (n_pairs + 1) + k) * STRIDE % starts.n_rows();
                     let chosen: Vec<usize> = (0..=n_pairs).map(start).collect();
-                    Replicas::from_states(path, streams, starts.select(&chosen).words())
+                    let state = LadderState::new(starts.select(&chosen).words().to_vec(), n_pairs + 1);
+                    ReplicaExchange::resume(path, betas, seed, state)
                 }
             };
             let empty = || (0..n_pairs).map(|_| Vec::with_capacity(self.n_steps)).collect();
-            let mut record = Record { up: empty(), down: empty(), swaps: vec![(0, 0); n_pairs] };
+            let (mut up, mut down): (Vec<Vec<f64>>, Vec<Vec<f64>>) = (empty(), empty());
             for t in 1..=n_steps {
-                replicas.step(|k| betas[k]);
-                for k in 0..n_pairs {
-                    let up = replicas.log_weight(k, betas[k]) - replicas.log_weight(k, betas[k + 1]);
-                    let down =
-                        replicas.log_weight(k + 1, betas[k + 1]) - replicas.log_weight(k + 1, betas[k]);
-                    if t > *burn_in {
-                        record.up[k].push(up);
-                        record.down[k].push(down);
-                    }
-                    // Pairs take turns, so that no state is asked for twice.
-                    if k % 2 == t % 2 {
-                        let u = (f64::from(swaps.at(t as u32).block(k as u32)[0]) + 0.5) / 4_294_967_296.0;
-                        let accepted = u.ln() < -up - down;
-                        if accepted {
-                            replicas.swap(k, k + 1);
-                        }
-                        if t > *burn_in {
-                            record.swaps[k].0 += u32::from(accepted);
-                            record.swaps[k].1 += 1;
-                        }
-                    }
+                chains.step();
+                if t == burn_in + 1 {
+                    chains.reset_exchanges();
+                }
+                if t > *burn_in {
+                    chains.exchange_seen(|k, up_k, down_k| {
+                        up[k].push(up_k);
+                        down[k].push(down_k);
+                    });
+                } else {
+                    chains.exchange();
                 }
                 if t.is_multiple_of(STEPS_PER_ROUND) || t == n_steps {
                     let n = (t - 1) % STEPS_PER_ROUND + 1;
@@ -115,7 +105,7 @@ impl Tempering<'_> {
                     }
                 }
             }
-            Ok(record)
+            Ok(Record { up, down, swaps: chains.into_state().exchanges })
         };
         team::try_blocks(*n_ladders, of_ladder)
     }
@@ -123,12 +113,7 @@ impl Tempering<'_> {
 
 /// Returns the share of accepted swaps of each pair of neighbours.
 pub(crate) fn swap_rates(ladders: &[Record]) -> Vec<f64> {
-    let rate = |k: usize| {
-        let sums = ladders.iter().map(|ladder| ladder.swaps[k]);
-        let (accepted, tried) = sums.fold((0, 0), |(a, b), (accepted, tried)| (a + accepted, b + tried));
-        f64::from(accepted) / f64::from(tried.max(1))
-    };
-    (0..ladders[0].swaps.len()).map(rate).collect()
+    exchange_rates(ladders.iter().map(|ladder| ladder.swaps.as_slice()))
 }
 
 /// Returns Bennett's `log Z_{k+1}/Z_k` of each pair of neighbours, and how much each ladder moved

@@ -15,6 +15,11 @@
 //! *Lifted* walkers have a direction, and turn round where a move is rejected. Half of the lowest
 //! rung then belongs to the stopping set: the half that is on its way up.
 //!
+//! A ladder may have several *legs*, which begin at different base models and share the top rung.
+//! The top rung then has a copy on each leg, and a walker on the top rung draws a new leg in every
+//! transition. A walker that climbed one leg may descend another one, so modes that lie close to
+//! different base models are all reached. The lowest rungs of all legs belong to the stopping set.
+//!
 //! A visit to the top rung is counted by its probability before the move, in every transition of a
 //! tour, its last one included. The start is not counted.
 
@@ -41,8 +46,9 @@ const MAX_LENGTH: u32 = 1 << 30;
 /// The block of random numbers that decides the moves along the ladder.
 const MOVE_BLOCK: u32 = 1 << 30;
 
-/// The rungs of a ladder: inverse temperatures that rise from 0 to 1, and the weight of each. A
-/// ladder with the single rung 1 has no lowest rung that belongs to the stopping set.
+/// The rungs of one leg of a ladder: inverse temperatures that rise from 0 to 1, and the weight of
+/// each. A leg with the single rung 1 has no lowest rung that belongs to the stopping set. The
+/// weight of the last rung is that of a copy of the top rung. It is the same on all legs.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rungs {
     pub(crate) betas: Vec<f64>,
@@ -64,8 +70,8 @@ pub(crate) struct LadderSettings {
 
 /// A ladder and a stopping set, ready for tours.
 pub(crate) struct LadderEngine<'a> {
-    path: &'a Path,
-    rungs: &'a Rungs,
+    path: &'a Path<'a>,
+    legs: &'a [Rungs],
     /// The states of the top rung that belong to the stopping set.
     top: Option<&'a TourEngine<'a>>,
     lifted: bool,
@@ -77,10 +83,19 @@ pub(crate) struct LadderEngine<'a> {
 #[cfg(test)]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Fault {
-    /// Half of the tours start at the bottom, whatever the weights.
-    HalfAndHalf,
+    /// All parts of the stopping set have the same share of the starts, whatever their weights.
+    EqualShares,
     /// The weight of a rung falls with every step on it.
     Adapted,
+}
+
+/// The law of the starts of tours.
+struct Starts {
+    /// The parts of the stopping set: the share of the weight of each part and of all parts before
+    /// it, and the leg whose lowest rung it is. The part without a leg is on the top rung.
+    parts: Vec<(f64, Option<usize>)>,
+    /// The logarithm of the weight of the stopping set.
+    log_m_s: f64,
 }
 
 team::parcel! {
@@ -88,6 +103,7 @@ team::parcel! {
     #[derive(Clone, Debug, PartialEq)]
     pub(crate) struct Walker {
         h: Vec<u64>,
+        leg: u32,
         rung: u32,
         is_rising: bool,
         /// The number of transitions.
@@ -113,19 +129,23 @@ pub(crate) struct LadderTours {
 }
 
 impl<'a> LadderEngine<'a> {
-    /// Prepares tours to the lowest rung of a ladder and to the states of `top` on its top rung.
+    /// Prepares tours to the lowest rung of each leg and to the states of `top` on the top rung.
     /// `path` keeps the hidden layer.
     pub(crate) fn new(
-        path: &'a Path,
-        rungs: &'a Rungs,
+        path: &'a Path<'a>,
+        legs: &'a [Rungs],
         top: Option<&'a TourEngine<'a>>,
         lifted: bool,
     ) -> Self {
-        assert_eq!(rungs.betas.len(), rungs.log_c.len(), "a weight for each rung");
-        assert!(rungs.betas.len() > 1 || top.is_some(), "a stopping set");
+        assert_eq!(path.n_legs(), legs.len(), "rungs for each leg");
+        for rungs in legs {
+            assert_eq!(rungs.betas.len(), rungs.log_c.len(), "a weight for each rung");
+            assert!(rungs.betas.len() > 1 || top.is_some(), "a stopping set");
+            assert_eq!(rungs.log_c.last(), legs[0].log_c.last(), "all legs share the top rung");
+        }
         Self {
             path,
-            rungs,
+            legs,
             top,
             lifted,
             #[cfg(test)]
@@ -133,36 +153,43 @@ impl<'a> LadderEngine<'a> {
         }
     }
 
-    /// The logarithm of the weight of the lowest rung in the stopping set, if there is one.
-    fn log_bottom(&self) -> Option<f64> {
+    /// The logarithm of the weight of the lowest rung of a leg in the stopping set, if it is there.
+    fn log_bottom(&self, leg: usize) -> Option<f64> {
         let half = if self.lifted { LN_2 } else { 0.0 };
-        (self.rungs.betas.len() > 1).then(|| self.rungs.log_c[0] + self.path.log_z_base() - half)
+        let rungs = &self.legs[leg];
+        (rungs.betas.len() > 1).then(|| rungs.log_c[0] + self.path.log_z_base(leg) - half)
     }
 
-    /// The logarithm of the weight of the states on the top rung, if there are any.
-    fn log_top(&self) -> Option<f64> {
-        self.top.map(|top| self.rungs.log_c[self.n_moves()] + top.log_z_s())
+    /// The logarithm of the weight of the top rung: of all of its copies together, per unit of `p*`.
+    fn log_c_top(&self) -> f64 {
+        let of_copy = self.legs[0].log_c[self.legs[0].log_c.len() - 1];
+        of_copy + (self.legs.len() as f64).ln()
     }
 
-    /// The logarithm of the weight of the stopping set.
-    fn log_m_s(&self) -> f64 {
-        let parts = [self.log_bottom(), self.log_top()];
-        let most = parts.into_iter().flatten().fold(f64::NEG_INFINITY, f64::max);
-        most + parts.into_iter().flatten().map(|x| (x - most).exp()).sum::<f64>().ln()
-    }
-
-    /// The share of the tours that begin on the lowest rung.
-    fn bottom_share(&self) -> f64 {
+    /// Returns the law of the starts: the stopping set, each part with its share of the weight.
+    fn starts(&self) -> Starts {
+        let bottoms = (0..self.legs.len()).filter_map(|leg| Some((self.log_bottom(leg)?, Some(leg))));
+        let top = self.top.map(|top| (self.log_c_top() + top.log_z_s(), None));
+        let parts: Vec<(f64, Option<usize>)> = bottoms.chain(top).collect();
+        let most = parts.iter().fold(f64::NEG_INFINITY, |most, part| most.max(part.0));
+        let total: f64 = parts.iter().map(|part| (part.0 - most).exp()).sum();
+        let share = |log_weight: f64| (log_weight - most).exp() / total;
         #[cfg(test)]
-        if self.fault == Some(Fault::HalfAndHalf) {
-            return 0.5;
-        }
-        self.log_bottom().map_or(0.0, |bottom| (bottom - self.log_m_s()).exp())
+        let share = |log_weight: f64| match self.fault {
+            Some(Fault::EqualShares) => 1.0 / parts.len() as f64,
+            _ => share(log_weight),
+        };
+        let mut sum = 0.0;
+        let cumulative = parts.iter().map(|&(log_weight, leg)| {
+            sum += share(log_weight);
+            (sum, leg)
+        });
+        Starts { parts: cumulative.collect(), log_m_s: most + total.ln() }
     }
 
-    /// The number of moves from the lowest to the top rung.
-    fn n_moves(&self) -> usize {
-        self.rungs.betas.len() - 1
+    /// Returns the rung on which a leg ends.
+    fn last(&self, leg: u32) -> usize {
+        self.legs[leg as usize].betas.len() - 1
     }
 
     /// Runs tours and sums `n_statistics` statistics along their visits to the top rung.
@@ -176,10 +203,10 @@ impl<'a> LadderEngine<'a> {
         add: &AddStatistics<'_>,
         progress: &dyn Progress,
     ) -> Result<LadderTours> {
-        let log_scale = self.log_m_s() - self.rungs.log_c[self.n_moves()];
-        let share = self.bottom_share();
-        let mut tours: Vec<Walker> =
-            (0..settings.n_tours).map(|t| self.start(settings, t, share, n_statistics)).collect();
+        let starts = self.starts();
+        let log_scale = starts.log_m_s - self.log_c_top();
+        let start = |t: usize| self.start(settings, t, &starts, n_statistics);
+        let mut tours: Vec<Walker> = (0..settings.n_tours).map(start).collect();
         let mut open: Vec<u32> = (0..settings.n_tours as u32).collect();
         let (mut n_steps, mut made) = (0u64, 0u32);
         let n_complete = AtomicU64::new(0);
@@ -216,19 +243,24 @@ impl<'a> LadderEngine<'a> {
         Ok(LadderTours { tours, n_steps, log_scale })
     }
 
-    /// Draws the start of a tour: the lowest rung with probability `share`, else a state of the top
-    /// rung.
-    fn start(&self, settings: &LadderSettings, tour: usize, share: f64, n_statistics: usize) -> Walker {
+    /// Draws the start of a tour: the lowest rung of a leg, or a state of the top rung.
+    fn start(&self, settings: &LadderSettings, tour: usize, starts: &Starts, n_statistics: usize) -> Walker {
         let draws = stream_of(settings, tour);
-        let [u, coin, ..] = draws.at(1).block(0);
-        let is_bottom = uniform(u) < share;
-        let h = match self.top {
-            Some(top) if !is_bottom => top.set().states().row(top.draw_start(draws.at(0))).to_vec(),
-            _ => vec![0; words_for(self.path.n_kept())],
+        let [u, coin, of_leg, _] = draws.at(1).block(0);
+        let parts = &starts.parts;
+        let part = parts.iter().position(|part| uniform(u) < part.0).unwrap_or(parts.len() - 1);
+        let (h, leg, rung) = match (parts[part].1, self.top) {
+            (None, Some(top)) => {
+                let leg = self.draw_leg(of_leg);
+                (top.set().states().row(top.draw_start(draws.at(0))).to_vec(), leg, self.last(leg))
+            }
+            (leg, _) => (vec![0; words_for(self.path.n_kept())], leg.unwrap_or(0) as u32, 0),
         };
+        let is_bottom = parts[part].1.is_some();
         Walker {
             h,
-            rung: if is_bottom { 0 } else { self.n_moves() as u32 },
+            leg,
+            rung: rung as u32,
             is_rising: is_bottom || coin & 1 == 1,
             length: 0,
             visits: 0.0,
@@ -238,14 +270,20 @@ impl<'a> LadderEngine<'a> {
         }
     }
 
+    /// Draws a leg, each with the same probability.
+    fn draw_leg(&self, x: u32) -> u32 {
+        (uniform(x) * self.legs.len() as f64) as u32
+    }
+
     /// Moves a walker along the ladder, given its state `r` after the Gibbs step.
-    fn climb(&self, walker: &mut Walker, replicas: &Replicas<'_>, r: usize) {
-        let (k, top) = (walker.rung as usize, self.n_moves());
+    fn climb(&self, walker: &mut Walker, replicas: &mut Replicas<'_>, r: usize) {
+        let (k, top) = (walker.rung as usize, self.last(walker.leg));
+        let rungs = &self.legs[walker.leg as usize];
         let (stream, t) = replicas.clock_of(r);
-        let [u, coin, ..] = stream.at(2 * t).block(MOVE_BLOCK);
+        let [u, coin, of_leg, _] = stream.at(2 * t).block(MOVE_BLOCK);
         let is_rising = if self.lifted { walker.is_rising } else { coin & 1 == 1 };
         let to = if is_rising { Some(k + 1).filter(|&to| to <= top) } else { k.checked_sub(1) };
-        let log_weight = |k: usize| self.rungs.log_c[k] + replicas.log_weight(r, self.rungs.betas[k]);
+        let log_weight = |k: usize| rungs.log_c[k] + replicas.log_weight(r, rungs.betas[k]);
         let accept = to.map_or(0.0, |to| (log_weight(to) - log_weight(k)).exp().min(1.0));
         #[cfg(test)]
         let accept = match (self.fault, to) {
@@ -268,10 +306,15 @@ impl<'a> LadderEngine<'a> {
         }
         walker.length += 1;
         let k = walker.rung as usize;
-        walker.has_climbed |= k == top;
         let is_home = top > 0 && k == 0 && (walker.is_rising || !self.lifted);
         let is_known = k == top && self.top.is_some_and(|top| top.set().find(replicas.kept_of(r)).is_some());
         walker.is_complete = is_home || is_known;
+        if k == top {
+            walker.has_climbed = true;
+            walker.leg = self.draw_leg(of_leg);
+            walker.rung = self.last(walker.leg) as u32;
+            replicas.set_leg(r, walker.leg);
+        }
     }
 }
 
@@ -288,7 +331,7 @@ struct Round<'a> {
 impl Round<'_> {
     /// Brings tours to their ends or to the limit. `numbers` are the numbers of the tours.
     fn advance(&self, numbers: &[u32], mut walkers: Vec<Walker>) -> Result<Vec<Walker>> {
-        let LadderEngine { path, rungs, .. } = self.engine;
+        let LadderEngine { path, legs, .. } = self.engine;
         let clock =
             |k: usize, walker: &Walker| (stream_of(self.settings, numbers[k] as usize), walker.length);
         // The walker in each place. A walker that is done makes room for the next.
@@ -296,8 +339,9 @@ impl Round<'_> {
         let mut next = places.len();
         let begin = |places: &[usize], walkers: &[Walker]| {
             let clocks = places.iter().map(|&k| clock(k, &walkers[k])).collect();
+            let legs = places.iter().map(|&k| walkers[k].leg).collect();
             let h: Vec<u64> = places.iter().flat_map(|&k| &walkers[k].h).copied().collect();
-            Replicas::at(path, clocks, &h)
+            Replicas::at(path, clocks, legs, &h)
         };
         let is_done = |walker: &Walker| walker.is_complete || walker.length >= self.limit;
         let mut replicas = begin(&places, &walkers);
@@ -306,10 +350,11 @@ impl Round<'_> {
             if self.progress.cancelled() {
                 return Err(Error::Cancelled);
             }
-            replicas.draw_summed(|r| rungs.betas[walkers[places[r]].rung as usize]);
+            let rung = |walker: &Walker| legs[walker.leg as usize].betas[walker.rung as usize];
+            replicas.draw_summed(|r| rung(&walkers[places[r]]));
             for (r, &k) in places.iter().enumerate() {
                 let walker = &mut walkers[k];
-                let is_on_top = walker.rung as usize == rungs.betas.len() - 1;
+                let is_on_top = walker.rung as usize == self.engine.last(walker.leg);
                 if is_on_top && !walker.sums.is_empty() && !is_done(walker) {
                     (self.add)(replicas.summed_of(r), replicas.kept_of(r), &mut walker.sums);
                 }
@@ -320,12 +365,13 @@ impl Round<'_> {
                 if is_done(walker) {
                     continue;
                 }
-                self.engine.climb(walker, &replicas, r);
+                self.engine.climb(walker, &mut replicas, r);
                 if is_done(walker) {
                     walker.h = replicas.kept_of(r).to_vec();
                     if next < walkers.len() {
                         *place = next;
-                        replicas.place(r, clock(next, &walkers[next]), &walkers[next].h);
+                        let walker = &walkers[next];
+                        replicas.place(r, clock(next, walker), walker.leg, &walker.h);
                         next += 1;
                     } else {
                         n_active -= 1;

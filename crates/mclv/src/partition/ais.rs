@@ -148,7 +148,7 @@ fn weigh(
     let path = Path::new(rbm, Some(base), Kept::Visible)?;
     let betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
     let log_w = anneal(&path, &betas, Begin::Base(n_chains), (settings.seed, purpose), progress)?;
-    Ok(Weighed { base: path.log_z_base(), weights: Weights::new(&log_w) })
+    Ok(Weighed { base: path.log_z_base(0), weights: Weights::new(&log_w) })
 }
 
 /// Removes the interval, and perhaps the error bar, if the second base model or the scouts do not

@@ -29,7 +29,7 @@ pub(super) enum Begin<'a> {
 /// `v_{t+1}`. If the start is a draw from the first model, the expectation of the product is the
 /// ratio of the last model's `Z` to the first model's.
 pub(super) fn anneal(
-    path: &Path,
+    path: &Path<'_>,
     betas: &[f64],
     begin: Begin<'_>,
     (seed, purpose): (u64, Purpose),

@@ -191,7 +191,7 @@ impl Climb {
             r_hat,
             r_hat_beta: tempering.betas[hottest],
             betas: tempering.betas,
-            log_z: path.log_z_base() + log_ratio,
+            log_z: path.log_z_base(0) + log_ratio,
             std_err,
         })
     }
@@ -303,7 +303,7 @@ mod tests {
         let mut ladders = tempering.run(&path, &Silent).unwrap();
         let t = |ladders: &[Record]| {
             let (log_ratio, std_err) = combine(&log_ratios(ladders));
-            (path.log_z_base() + log_ratio - exact(&rbm)) / std_err
+            (path.log_z_base(0) + log_ratio - exact(&rbm)) / std_err
         };
         assert!(t(&ladders).abs() < 6.5, "{}", t(&ladders));
         ladders.iter_mut().flat_map(|ladder| &mut ladder.down).flatten().for_each(|x| *x = -*x);

@@ -30,9 +30,9 @@ pub(super) const LADDER_STEPS: u64 = 2;
 const MIN_LADDER_STEPS: u64 = 2_000_000;
 /// The smallest number of temperatures of AIS.
 const MIN_BETAS: usize = 300;
-/// The most seconds, on a nominal machine, that exact samples for reverse AIS may take if the
+/// The most seconds, on a nominal machine, that the enumeration for exact samples may take if the
 /// caller did not ask for them.
-pub(super) const CHEAP_SAMPLES: f64 = 2.0;
+pub(crate) const CHEAP_SAMPLES: f64 = 2.0;
 
 /// Pilot tours may take the budget's steps divided by this number.
 pub(super) const PILOT_SHARE: u64 = 4;

@@ -45,6 +45,18 @@ pub fn exact_samples(
     settings: &ExactSettings,
     progress: &dyn Progress,
 ) -> Result<BitRows> {
+    Ok(exact_pairs(rbm, n_samples, seed, settings, progress)?.0)
+}
+
+/// Does the work of [`exact_samples`], and returns the hidden states too: independent draws of
+/// `(v, h)`.
+pub(crate) fn exact_pairs(
+    rbm: &Rbm,
+    n_samples: usize,
+    seed: u64,
+    settings: &ExactSettings,
+    progress: &dyn Progress,
+) -> Result<(BitRows, BitRows)> {
     if n_samples == 0 {
         return Err(Error::InvalidSetting { name: "n-samples", value: "0".into(), cure: "at least 1" });
     }
@@ -74,11 +86,13 @@ pub fn exact_samples(
     let of_groups: Vec<Vec<(usize, u64)>> = team::try_blocks(by_group.len(), of_group)?;
     let mut states = vec![0; n_samples];
     of_groups.into_iter().flatten().for_each(|(sample, state)| states[sample] = state);
-    let states = BitRows::from_words(n_hidden, states);
-    if rbm.n_hidden() > rbm.n_visible() {
-        return Ok(states);
-    }
-    rbm.sample_v_from_h(&Rows::Bits(states), |r| random(r).at(2))
+    let states = Rows::Bits(BitRows::from_words(n_hidden, states));
+    let is_visible = rbm.n_hidden() > rbm.n_visible();
+    let draws = |r: usize| random(r).at(2);
+    let others =
+        if is_visible { rbm.sample_h_from_v(&states, draws) } else { rbm.sample_v_from_h(&states, draws) }?;
+    let Rows::Bits(states) = states else { unreachable!("states are bits") };
+    Ok(if is_visible { (states, others) } else { (others, states) })
 }
 
 #[cfg(test)]

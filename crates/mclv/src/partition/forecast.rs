@@ -167,18 +167,26 @@ impl Forecast {
     }
 
     /// Returns the number of tours of the estimate, given the budget that is left: those that the
-    /// target error needs if they are expected to fit, else as many as are expected to fit.
+    /// target error needs if they are expected to fit, else as many as are expected to fit. The
+    /// target counts as if it needed a number of tours between `least` and `most`.
     ///
     /// Only pilot tours decide this number. If the tours of the estimate had a say in it, the
     /// estimate would be biased.
-    pub(super) fn n_tours(&self, max_steps: Option<u64>, max_seconds: Option<f64>) -> usize {
+    pub(super) fn n_tours(
+        &self,
+        (least, most): (usize, usize),
+        max_steps: Option<u64>,
+        max_seconds: Option<f64>,
+    ) -> usize {
         /// Long tours may take up to this multiple of the expected steps.
         const MARGIN: f64 = 1.5;
         let per_second = self.n_steps as f64 / self.seconds.max(1e-9);
         let steps = max_steps.map_or(f64::INFINITY, |n| n as f64);
         let steps = max_seconds.map_or(steps, |s| steps.min(s * per_second));
         match self.n_for_target {
-            Some(wanted) => wanted.min((steps / (MARGIN * self.mean_length)) as usize).max(2),
+            Some(wanted) => {
+                wanted.clamp(least, most).min((steps / (MARGIN * self.mean_length)) as usize).max(2)
+            }
             // Half of the steps are reserved for the tail, of which a probe sees little.
             None => ((0.5 * steps / self.mean_length) as usize).clamp(PROBE_TOURS, MAX_TOURS),
         }

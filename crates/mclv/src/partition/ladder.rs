@@ -3,34 +3,36 @@
 use super::ais::check_size;
 use super::budget::PILOT_SHARE;
 use super::interval::{Declined, mean_interval, n_carriers};
+use super::legs::{Leg, legs};
 use super::scouts::{Errand, N_SCOUTS, Scouts, spread_out_base};
-use super::{Effort, Guarantee, LogZ, Method, Note};
+use super::{Along, Effort, Guarantee, Inputs, LogZ, Method, Note, base_bias};
 use crate::ladder::{
-    Kept, LadderEngine, LadderSettings, LadderTours, Path, Pilot, Rungs, Tempering, combine, log_ratios,
-    swap_rates,
+    Kept, LadderEngine, LadderSettings, LadderTours, Path, Pilot, Rungs, Tempering, combine,
+    equally_rejecting, log_ratios, swap_rates,
 };
 use crate::model::Rbm;
 use crate::progress::{Progress, Silent};
 use crate::rng::Purpose;
-use crate::tour::{StoppingSet, TourEngine};
+use crate::tour::TourEngine;
 use crate::{Error, Result};
 use std::time::Instant;
 
-/// Settings for [`ladder`]: how many tours, their limits, the base model and the seed.
+/// Settings for [`ladder`]: how many tours, their limits, the size of the ladder and the seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LadderTourSettings {
     /// How many tours to run.
     pub effort: Effort,
-    /// The number of rungs above the base model. With `None`, a pilot finds a number at which most
-    /// moves between neighbours are accepted.
+    /// The number of rungs of each leg above its base model. With `None`, a pilot finds a number at
+    /// which most moves between neighbours are accepted.
     pub n_rungs: Option<usize>,
+    /// The most legs that begin at clusters of states, beside the leg that begins at a base model
+    /// for all states.
+    pub n_clusters: usize,
     /// The number of steps that pilots and tours may make together. `None` means no limit for the
     /// tours, and two million steps for the pilots.
     pub max_steps: Option<u64>,
-    /// Visible biases of the base model, as for [`ais`](super::ais()).
-    pub base_bias: Option<Vec<f32>>,
     /// The number of scouts that look for states which the estimate may miss. With 0, the estimate
-    /// has no interval.
+    /// has no interval, and the ladder has one leg.
     pub n_scouts: usize,
     /// The seed of all random numbers.
     pub seed: u64,
@@ -42,8 +44,8 @@ impl Default for LadderTourSettings {
         Self {
             effort: Effort::TargetSe(0.05),
             n_rungs: None,
+            n_clusters: 16,
             max_steps: None,
-            base_bias: None,
             n_scouts: N_SCOUTS,
             seed: 0,
         }
@@ -56,7 +58,7 @@ const DISTANCE: f64 = 0.6;
 /// The number of ladders of chains that find the weights of the rungs.
 const N_LADDERS: usize = 8;
 /// The least and the most steps of each of these ladders.
-const TEMPERING_STEPS: (u64, u64) = (100, 4_000);
+const TEMPERING_STEPS: (u64, u64) = (100, 1_000);
 /// The steps of pilots if there is no limit.
 const PILOT_STEPS: u64 = 2_000_000;
 /// The number of pilot tours, from which the number of tours follows.
@@ -65,25 +67,37 @@ const PILOT_TOURS: usize = 1_000;
 const N_TOURS: (f64, f64) = (2_000.0, 1e6);
 /// The tours of the estimate may take this multiple of their expected steps.
 const MARGIN: f64 = 1.5;
-/// The estimate and that of the pilot may be this many standard errors apart. The error bar of the
-/// pilot comes from eight ladders.
-const APART: f64 = 4.0;
+/// The estimate and those of the pilot may be this many standard errors apart. The error bars of the
+/// pilot come from eight ladders on each of up to 17 legs: by chance about one estimate in 80 is
+/// farther below one of them (Student's t with 7 degrees of freedom).
+const APART: f64 = 5.0;
+/// The least share of the tours that begin on a leg, beside the share of the heaviest leg: `e⁻³`.
+const LEAST_SHARE: f64 = 3.0;
+/// The weight of the top rung is corrected if pilot tours find it wrong by more than this factor's
+/// logarithm, and at least this many pilot tours have reached the top rung.
+const WRONG_WEIGHT: f64 = 0.5;
+const MIN_CLIMBERS: f64 = 10.0;
 
 /// Tours give way to another method if a smaller share of pilot tours reaches the model, or if the
 /// standard error would be larger than this.
 const MIN_CLIMBED: f64 = 0.005;
 const POOR: f64 = 0.5;
 
-/// The occasions of tours.
+/// The occasions of tours. The second pilot comes after a correction of the weights.
 const COUNTED: u16 = 0;
-const PILOT: u16 = 1;
+const PILOTS: [u16; 2] = [1, 2];
 
 /// Estimates `log Z` from tours with a ladder.
 ///
 /// The rungs of the ladder are models from independent units to `rbm`. A walker makes Gibbs steps,
 /// and moves up and down. A tour begins and ends on the lowest rung, where units are independent, or
-/// in a state of `set` on the top rung. The weight of both is known, so the number of visits to the
-/// top rung gives `Z`. Tours return at any size of the model.
+/// in a state of the stopping set on the top rung, if `inputs` has one. The weight of both is known,
+/// so the number of visits to the top rung gives `Z`. Tours return at any size of the model.
+///
+/// The ladder has several legs, which share the top rung. One begins at a base model for all states:
+/// that of `inputs`, or that of its rows. The others begin at independent units with the means of a
+/// cluster of states, which scouts and rows show. Far modes are then reached without crossing the
+/// barriers between them.
 ///
 /// A pilot places the rungs, and parallel tempering finds their weights. Both are fixed before the
 /// tours begin, and other random numbers are used for them.
@@ -95,7 +109,9 @@ const PILOT: u16 = 1;
 /// interval only if all of these conditions hold:
 ///
 /// - No tour was cut, and [`mean_interval`] gives an interval for the mean number of visits.
-/// - Parallel tempering, which found the weights, agrees with the tours within four standard errors.
+/// - Parallel tempering, which found the weights, agrees with the tours within five standard errors.
+///   On each leg it may be lower, because it may miss modes far from the leg, but not higher. The
+///   sum of its values over all legs may not be lower.
 /// - The estimate is not below the sum over all states that scouts have visited.
 ///
 /// # Cost
@@ -103,24 +119,24 @@ const PILOT: u16 = 1;
 /// weights are good.
 ///
 /// ```
-/// use mclv::{Rbm, partition::{self, LadderTourSettings, ladder}, progress::Silent};
+/// use mclv::{Rbm, partition::{self, Inputs, LadderTourSettings, ladder}, progress::Silent};
 /// let rbm = Rbm::new(4, 3, &[0.8; 12], &[-1.0; 4], &[-1.0; 3])?;
-/// let estimate = ladder(&rbm, None, &LadderTourSettings::default(), &Silent)?;
+/// let estimate = ladder(&rbm, &Inputs::default(), &LadderTourSettings::default(), &Silent)?;
 /// let exact = partition::exact(&rbm, &Default::default(), &Silent)?;
 /// assert!((estimate.value - exact.value).abs() < 4.0 * estimate.std_err.unwrap());
 /// # Ok::<(), mclv::Error>(())
 /// ```
 ///
 /// # Errors
-/// If a setting is not allowed, if the set or the base model does not fit the model, or if the
-/// listener cancels.
+/// If a setting is not allowed, if the set, the rows or the base model do not fit the model, or if
+/// the listener cancels.
 pub fn ladder(
     rbm: &Rbm,
-    set: Option<&StoppingSet>,
+    inputs: &Inputs<'_>,
     settings: &LadderTourSettings,
     progress: &dyn Progress,
 ) -> Result<LogZ> {
-    match climb(rbm, set, settings, false, progress)? {
+    match climb_along(rbm, inputs, settings, false, &Along::NOTHING, progress)?.0 {
         Outcome::Estimate(log_z) => Ok(log_z),
         Outcome::GivenUp { .. } => unreachable!("tours that may not give way go on"),
     }
@@ -139,45 +155,57 @@ pub(super) enum Outcome {
 }
 
 /// Does the work of [`ladder`]. If tours `may_give_way`, they do so when pilot tours forecast that
-/// the estimate would be poor.
-pub(super) fn climb(
+/// the estimate would be poor. The second result is the sums of statistics along the tours.
+pub(super) fn climb_along(
     rbm: &Rbm,
-    set: Option<&StoppingSet>,
+    inputs: &Inputs<'_>,
     settings: &LadderTourSettings,
     may_give_way: bool,
+    along: &Along<'_>,
     progress: &dyn Progress,
-) -> Result<Outcome> {
+) -> Result<(Outcome, Vec<f64>)> {
     let begun = Instant::now();
     settings.check()?;
-    let spread_out = spread_out_base(rbm);
-    let base = settings.base_bias.as_deref().unwrap_or(&spread_out);
+    let base = match (inputs.base_bias, inputs.rows) {
+        (Some(bias), _) => bias.to_vec(),
+        (None, Some(rows)) => base_bias(&rows.column_means(), rows.n_rows()),
+        (None, None) => spread_out_base(rbm),
+    };
     let scouts = match settings.n_scouts {
         0 => None,
-        n => Some(Scouts::send(rbm, Some(base), n, settings.seed, Errand::Find, progress)?),
+        n => Some(Scouts::send(rbm, Some(&base), n, settings.seed, Errand::Find, progress)?),
     };
-    let path = Path::new(rbm, Some(base), Kept::Hidden)?;
-    let climb = Climb::new(&path, scouts.as_ref(), settings, progress)?;
-    let top = set.map(|set| TourEngine::new(rbm, set)).transpose()?;
-    let engine = LadderEngine::new(&path, &climb.rungs, top.as_ref(), true);
-    let n_so_far = climb.n_steps + scouts.as_ref().map_or(0, |scouts| scouts.n_steps);
-    let (n_tours, n_before) = match settings.effort {
-        Effort::Tours(n) if !may_give_way => (n, n_so_far),
-        _ => {
-            let forecast = Forecast::new(&engine, settings, n_so_far)?;
-            let n_before = n_so_far + forecast.n_steps;
-            if may_give_way && forecast.is_poor() {
-                return Ok(Outcome::GivenUp { climbed: forecast.climbed, n_steps: n_before });
-            }
-            (forecast.n_tours, n_before)
+    let legs = legs(rbm, &base, scouts.as_ref(), inputs.rows, settings.n_clusters, settings.seed, progress)?;
+    let mut climb = Climb::new(rbm, &legs, settings, progress)?;
+    let bases: Vec<_> = legs.iter().map(|leg| leg.base.clone()).collect();
+    let path = Path::with_legs(rbm, &bases, Kept::Hidden)?;
+    let top = inputs.stopping_set.map(|set| TourEngine::new(rbm, set)).transpose()?;
+    let mut n_before = climb.n_steps + scouts.as_ref().map_or(0, |scouts| scouts.n_steps);
+    let mut n_tours = if let Effort::Tours(n) = settings.effort { n } else { 0 };
+    // The numbers of pilot tours to look at: without a decision to make, none.
+    let pilots = if n_tours > 0 && !may_give_way { &[][..] } else { &PILOTS };
+    for &occasion in pilots {
+        let engine = LadderEngine::new(&path, &climb.legs, top.as_ref(), true);
+        let forecast = Forecast::new(&engine, settings, n_before, occasion)?;
+        n_before += forecast.n_steps;
+        if occasion == PILOTS[0] && climb.corrects_top(&forecast) {
+            continue;
         }
-    };
+        if may_give_way && forecast.is_poor() {
+            let given_up = Outcome::GivenUp { climbed: forecast.climbed, n_steps: n_before };
+            return Ok((given_up, Vec::new()));
+        }
+        n_tours = forecast.n_tours.min(along.n_tours.1);
+        break;
+    }
+    let engine = LadderEngine::new(&path, &climb.legs, top.as_ref(), true);
     let of_tours = LadderSettings {
         n_tours,
         max_steps: settings.max_steps.map(|n| n.saturating_sub(n_before).max(n_tours as u64)),
         seed: settings.seed,
         occasion: COUNTED,
     };
-    let tours = engine.run(&of_tours, 0, &|_, _, _| {}, progress)?;
+    let tours = engine.run(&of_tours, along.n_statistics, along.add, progress)?;
     let mut log_z = climb.estimate(&tours, settings);
     if let Some(scouts) = &scouts {
         log_z.compare_with_known(TourEngine::new(rbm, &scouts.visited)?.log_z_s());
@@ -186,60 +214,118 @@ pub(super) fn climb(
     }
     log_z.n_states += n_before as f64;
     log_z.seconds = begun.elapsed().as_secs_f64();
-    Ok(Outcome::Estimate(log_z))
+    let sums = tours.tours.into_iter().flat_map(|tour| tour.sums).collect();
+    Ok((Outcome::Estimate(log_z), sums))
 }
 
 /// A ladder with its weights, and what parallel tempering says of `log Z`.
 struct Climb {
-    rungs: Rungs,
-    log_z: f64,
-    std_err: f64,
+    legs: Vec<Rungs>,
+    /// For each leg, `log Z` by parallel tempering and its standard error.
+    estimates: Vec<(f64, f64)>,
     /// The smallest share of accepted swaps between neighbours.
     swap_rate: f64,
     n_steps: u64,
 }
 
 impl Climb {
-    fn new(
-        path: &Path,
-        scouts: Option<&Scouts>,
-        settings: &LadderTourSettings,
-        progress: &dyn Progress,
-    ) -> Result<Self> {
-        let pilot = Pilot::run(path, PILOT_BETAS, settings.seed, progress)?;
-        let found = ((pilot.length() / DISTANCE).ceil() as usize).max(2);
-        let n_rungs = settings.n_rungs.unwrap_or(found);
-        check_size("n-rungs", n_rungs)?;
-        let steps = settings.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE);
-        let per_ladder = steps / (N_LADDERS * (n_rungs + 1)) as u64;
-        let n_steps = per_ladder.clamp(TEMPERING_STEPS.0, TEMPERING_STEPS.1) as usize;
-        let tempering = Tempering {
-            betas: pilot.ladder(n_rungs),
-            starts: scouts.map(|scouts| &scouts.hidden),
-            n_ladders: N_LADDERS,
-            n_steps: n_steps - n_steps / 4,
-            burn_in: n_steps / 4,
-            seed: settings.seed,
-            purpose: Purpose::LadderPilot,
-        };
-        let ladders = tempering.run(path, progress)?;
-        let mut log_z_k = path.log_z_base();
-        let mut log_c = vec![-log_z_k];
-        let ratios = log_ratios(&ladders);
-        for (log_ratio, _) in &ratios {
-            log_z_k += log_ratio;
-            log_c.push(-log_z_k);
+    /// Places the rungs of each leg, and finds their weights by parallel tempering.
+    fn new(rbm: &Rbm, legs: &[Leg], settings: &LadderTourSettings, progress: &dyn Progress) -> Result<Self> {
+        let mut climb = Self { legs: Vec::new(), estimates: Vec::new(), swap_rate: 1.0, n_steps: 0 };
+        let steps = settings.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE) / legs.len() as u64;
+        for (number, leg) in legs.iter().enumerate() {
+            let path = Path::with_legs(rbm, std::slice::from_ref(&leg.base), Kept::Hidden)?;
+            // Each leg has random numbers of its own.
+            let seed = settings.seed ^ (number as u64) << 56;
+            let pilot = Pilot::run(&path, PILOT_BETAS, seed, progress)?;
+            let found = ((pilot.length() / DISTANCE).ceil() as usize).max(2);
+            let n_rungs = settings.n_rungs.unwrap_or(found);
+            check_size("n-rungs", n_rungs)?;
+            let per_ladder = steps / (N_LADDERS * (n_rungs + 1)) as u64;
+            let n_steps = per_ladder.clamp(TEMPERING_STEPS.0, TEMPERING_STEPS.1) as usize;
+            let tempering = |betas: Vec<f64>, n_steps: usize, purpose: Purpose| Tempering {
+                betas,
+                starts: leg.starts.as_ref(),
+                n_ladders: N_LADDERS,
+                n_steps: n_steps - n_steps / 4,
+                burn_in: n_steps / 4,
+                seed,
+                purpose,
+            };
+            // A first run shows how often neighbours exchange. The rungs are then placed such that
+            // all neighbours exchange equally often.
+            let first = tempering(pilot.ladder(n_rungs), n_steps / 4, Purpose::LadderPlaces);
+            let exchanges = swap_rates(&first.run(&path, progress)?);
+            let rejections: Vec<f64> = exchanges.iter().map(|rate| 1.0 - rate).collect();
+            let betas = equally_rejecting(&first.betas, &rejections);
+            let tempering = tempering(betas, n_steps - n_steps / 4, Purpose::LadderPilot);
+            climb.n_steps += first.total_steps();
+            let ladders = tempering.run(&path, progress)?;
+            let mut log_z_k = path.log_z_base(0);
+            let mut log_c = vec![-log_z_k];
+            let ratios = log_ratios(&ladders);
+            for (log_ratio, _) in &ratios {
+                log_z_k += log_ratio;
+                log_c.push(-log_z_k);
+            }
+            let (log_ratio, std_err) = combine(&ratios);
+            climb.estimates.push((path.log_z_base(0) + log_ratio, std_err));
+            let rates = swap_rates(&ladders);
+            tracing::debug!(
+                "leg {number}: log Z {log_z_k:.3} ± {std_err:.3}, rungs {:.4?}, swaps accepted {rates:.2?}",
+                tempering.betas
+            );
+            climb.swap_rate = rates.into_iter().fold(climb.swap_rate, f64::min);
+            climb.n_steps += tempering.total_steps();
+            climb.legs.push(Rungs { betas: tempering.betas, log_c });
         }
-        let (log_ratio, std_err) = combine(&ratios);
-        let rates = swap_rates(&ladders);
-        tracing::debug!("rungs {:.4?}, swaps accepted {rates:.2?}", tempering.betas);
-        Ok(Self {
-            n_steps: tempering.total_steps(),
-            rungs: Rungs { betas: tempering.betas, log_c },
-            log_z: path.log_z_base() + log_ratio,
-            std_err,
-            swap_rate: rates.into_iter().fold(1.0, f64::min),
-        })
+        climb.join_legs();
+        Ok(climb)
+    }
+
+    /// Gives all legs the same top rung, and each leg a share of the tours: that of the mass that
+    /// parallel tempering found on it.
+    fn join_legs(&mut self) {
+        let heaviest = self.heaviest();
+        for (rungs, (log_z, _)) in self.legs.iter_mut().zip(&self.estimates) {
+            let share = (log_z - heaviest).max(-LEAST_SHARE);
+            let last = rungs.log_c.len() - 1;
+            rungs.log_c[..last].iter_mut().for_each(|log_c| *log_c += share);
+            rungs.log_c[last] = -heaviest;
+        }
+    }
+
+    /// The largest `log Z` that parallel tempering found on a leg.
+    fn heaviest(&self) -> f64 {
+        self.estimates.iter().fold(f64::NEG_INFINITY, |most, (log_z, _)| most.max(*log_z))
+    }
+
+    /// Sets the weight of the top rung to what pilot tours found, and returns true, if it was far
+    /// from right.
+    fn corrects_top(&mut self, forecast: &Forecast) -> bool {
+        let error = forecast.log_z.map_or(0.0, |log_z| log_z - self.heaviest());
+        if error.abs() < WRONG_WEIGHT {
+            return false;
+        }
+        for rungs in &mut self.legs {
+            if let Some(log_c) = rungs.log_c.last_mut() {
+                *log_c -= error;
+            }
+        }
+        true
+    }
+
+    /// How far an estimate with a standard error is from what parallel tempering found, if it is too
+    /// far.
+    fn contradiction(&self, value: f64, std_err: f64) -> Option<f64> {
+        let apart = |of_leg: f64| APART * std_err.hypot(of_leg);
+        let higher = self.estimates.iter().filter(|(log_z, of_leg)| value < log_z - apart(*of_leg));
+        let lower_than = higher.map(|(log_z, _)| value - log_z).reduce(f64::min);
+        let heaviest = self.heaviest();
+        let sum: f64 = self.estimates.iter().map(|(log_z, _)| (log_z - heaviest).exp()).sum();
+        let largest_error = self.estimates.iter().fold(0.0, |most: f64, (_, of_leg)| most.max(*of_leg));
+        let all = heaviest + sum.ln();
+        lower_than.or((value > all + apart(largest_error)).then_some(value - all))
     }
 
     /// Turns tours into an estimate.
@@ -247,14 +333,17 @@ impl Climb {
         let visits = tours.visits();
         let n = visits.len() as f64;
         let (mean, variance) = tours.mean_and_variance();
+        let n_rungs = self.legs.iter().map(|rungs| rungs.betas.len() - 1).max().unwrap_or(0);
+        let least = self.estimates.iter().fold(f64::INFINITY, |least, (log_z, _)| least.min(*log_z));
         let mut notes = vec![
             Note::Ladder {
-                n_rungs: self.rungs.betas.len() - 1,
+                n_legs: self.legs.len(),
+                n_rungs,
                 swap_rate: self.swap_rate,
                 climbed: tours.climbed(),
                 mean_length: tours.n_steps as f64 / n,
             },
-            Note::Tempering { log_z: self.log_z, std_err: self.std_err },
+            Note::Tempering { low: least, high: self.heaviest() },
         ];
         let (mut std_err, mut interval) = (Some((variance / n).sqrt() / mean), None);
         if tours.n_cut() > 0 {
@@ -278,13 +367,12 @@ impl Climb {
             }
         }
         // Without a visit there is no estimate but that of the pilot.
-        let value = if mean > 0.0 { tours.log_scale + mean.ln() } else { self.log_z };
+        let value = if mean > 0.0 { tours.log_scale + mean.ln() } else { self.heaviest() };
         if mean <= 0.0 {
             std_err = None;
             notes.push(Note::TopNotReached);
         }
-        let difference = value - self.log_z;
-        if difference.abs() > APART * std_err.unwrap_or(f64::INFINITY).hypot(self.std_err) {
+        if let Some(difference) = std_err.and_then(|std_err| self.contradiction(value, std_err)) {
             (std_err, interval) = (None, None);
             notes.push(Note::TemperingDisagrees { difference });
         }
@@ -331,17 +419,24 @@ struct Forecast {
     std_err: f64,
     /// The share of the pilot tours that reached the model.
     climbed: f64,
+    /// `log Z` by the pilot tours, if enough of them reached the model.
+    log_z: Option<f64>,
     n_steps: u64,
 }
 
 impl Forecast {
-    fn new(engine: &LadderEngine<'_>, settings: &LadderTourSettings, n_so_far: u64) -> Result<Self> {
+    fn new(
+        engine: &LadderEngine<'_>,
+        settings: &LadderTourSettings,
+        n_so_far: u64,
+        occasion: u16,
+    ) -> Result<Self> {
         let limit = settings.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE);
         let pilot = LadderSettings {
             n_tours: PILOT_TOURS,
             max_steps: Some(limit.max(PILOT_TOURS as u64)),
             seed: settings.seed,
-            occasion: PILOT,
+            occasion,
         };
         let tours = engine.run(&pilot, 0, &|_, _, _| {}, &Silent)?;
         let (mean, variance) = tours.mean_and_variance();
@@ -361,6 +456,8 @@ impl Forecast {
             n_tours: n_tours as usize,
             std_err: (spread / n_tours).sqrt(),
             climbed: tours.climbed(),
+            log_z: (tours.climbed() * PILOT_TOURS as f64 >= MIN_CLIMBERS && mean > 0.0)
+                .then(|| tours.log_scale + mean.ln()),
             n_steps: tours.n_steps,
         })
     }

@@ -3,7 +3,7 @@
 use super::forecast::{COUNTED, Forecast, PILOT, seconds_since};
 use super::interval::{Declined, mean_interval, small_excess_interval};
 use super::scouts::{N_SCOUTS, Reach};
-use super::{Guarantee, LogZ, Method, Note};
+use super::{Along, Guarantee, LogZ, Method, Note};
 use crate::chain::VisibleChain;
 use crate::model::Rbm;
 use crate::progress::Progress;
@@ -111,7 +111,7 @@ pub fn mclv(rbm: &Rbm, set: &StoppingSet, settings: &MclvSettings, progress: &dy
             (Some(forecast), left)
         }
     };
-    let mut log_z = left.count(&engine, forecast.as_ref(), progress)?;
+    let (mut log_z, _) = left.count(&engine, forecast.as_ref(), &Along::NOTHING, progress)?;
     log_z.n_states += forecast.map_or(0.0, |forecast| forecast.n_steps as f64);
     log_z.seconds = begun.elapsed().as_secs_f64();
     Ok(log_z)
@@ -232,7 +232,8 @@ impl MclvSettings {
     }
 
     /// Runs the tours of the estimate, within limits from which the pilot tours have been
-    /// subtracted already. The steps and seconds of the result are those of these tours alone.
+    /// subtracted already. The steps and seconds of the result are those of these tours alone. The
+    /// second result is the sums of the statistics along each tour.
     ///
     /// # Panics
     /// If the effort leaves the number of tours to a forecast and there is none.
@@ -240,14 +241,15 @@ impl MclvSettings {
         &self,
         engine: &TourEngine<'_>,
         forecast: Option<&Forecast>,
+        along: &Along<'_>,
         progress: &dyn Progress,
-    ) -> Result<LogZ> {
+    ) -> Result<(LogZ, Vec<f64>)> {
         let mut limits = self.limits();
         limits.n_tours = match self.effort {
             Effort::Tours(n) => n,
             Effort::TargetSe(_) | Effort::Affordable => {
                 let forecast = forecast.expect("pilot tours choose the number of tours");
-                forecast.n_tours(limits.max_steps, limits.max_seconds)
+                forecast.n_tours(along.n_tours, limits.max_steps, limits.max_seconds)
             }
         };
         if self.stratified {
@@ -258,13 +260,13 @@ impl MclvSettings {
             limits.max_steps = limits.max_steps.map(|n| n.max(limits.n_tours as u64));
             limits.max_seconds = limits.max_seconds.map(|s| s.max(1e-3));
         }
-        let tours = engine.run(&limits, progress)?;
+        let tours = engine.run_with(&limits, along.n_statistics, along.add, progress)?;
         let mut log_z = mclv_from_tours(engine, &tours, self.n_scouts, self.seed, progress)?;
         if let Effort::TargetSe(target) = self.effort
             && let Some(std_err) = log_z.std_err.filter(|se| *se > TARGET_MISSED * target)
         {
             log_z.notes.push(Note::TargetMissed { ratio: std_err / target });
         }
-        Ok(log_z)
+        Ok((log_z, tours.into_sums()))
     }
 }

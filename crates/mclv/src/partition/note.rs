@@ -99,7 +99,9 @@ pub enum Note {
     },
     /// How tours climbed a ladder.
     Ladder {
-        /// The number of rungs above the base model.
+        /// The number of legs.
+        n_legs: usize,
+        /// The largest number of rungs of a leg, above its base model.
         n_rungs: usize,
         /// The smallest share of accepted swaps between two neighbours, in the pilot.
         swap_rate: f64,
@@ -110,10 +112,10 @@ pub enum Note {
     },
     /// The value of `log Z` by parallel tempering, which found the weights of a ladder.
     Tempering {
-        /// The value.
-        log_z: f64,
-        /// Its standard error, from the differences between ladders.
-        std_err: f64,
+        /// The smallest value of a leg.
+        low: f64,
+        /// The largest value of a leg.
+        high: f64,
     },
     /// Parallel tempering and tours with a ladder give different values.
     TemperingDisagrees {
@@ -270,16 +272,18 @@ impl fmt::Display for Note {
                 "chains start at {}, not at samples of the model, so the value is not a bound and has no interval",
                 if *origin == Origin::Data { "data" } else { "the ends of other chains" }
             ),
-            Self::Ladder { n_rungs, swap_rate, climbed, mean_length } => write!(
+            Self::Ladder { n_legs, n_rungs, swap_rate, climbed, mean_length } => write!(
                 f,
-                "the ladder has {n_rungs} rungs; {:.1} % of the tours reached the model, with {mean_length:.0} \
-                 steps on average; neighbouring rungs accepted at least {:.0} % of swaps",
+                "the ladder has {n_legs} leg{} of up to {n_rungs} rungs; {:.1} % of the tours reached the model, \
+                 with {mean_length:.0} steps on average; neighbouring rungs accepted at least {:.0} % of swaps",
+                if *n_legs == 1 { "" } else { "s" },
                 100.0 * climbed,
                 100.0 * swap_rate
             ),
-            Self::Tempering { log_z, std_err } => write!(
+            Self::Tempering { low, high } => write!(
                 f,
-                "parallel tempering, which found the weights of the rungs, gives log Z = {log_z:.4} ± {std_err:.4}"
+                "parallel tempering, which found the weights of the rungs, gives {low:.2} to {high:.2}, by leg; it \
+                 may miss modes far from a leg"
             ),
             Self::TemperingDisagrees { difference } => write!(
                 f,

@@ -8,7 +8,7 @@
 mod work;
 
 use super::budget::{LADDER_STEPS, step_seconds};
-use super::{BarSettings, Budget, Effort, LogZ, Method, nominal_seconds};
+use super::{Along, BarSettings, Budget, Effort, LogZ, Method, nominal_seconds};
 use crate::Result;
 use crate::chain::VisibleChain;
 use crate::data::Rows;
@@ -122,6 +122,11 @@ impl<'a> Plan<'a> {
         Self { rbm, methods, settings: settings.clone() }
     }
 
+    /// Plans to try `methods` in this order.
+    pub(crate) fn of_methods(rbm: &'a Rbm, methods: Vec<Method>, settings: &MethodSettings) -> Self {
+        Self { rbm, methods, settings: settings.clone() }
+    }
+
     /// Returns the methods in the order in which they are tried. A method gives way to the next if
     /// it would take too long, has nothing to work with, or finds that tours do not return.
     pub fn methods(&self) -> &[Method] {
@@ -146,8 +151,19 @@ impl<'a> Plan<'a> {
     /// # Errors
     /// If a method rejects its settings, if rows do not fit the model, or if the listener cancels.
     pub fn run(&self, inputs: &Inputs<'_>, progress: &dyn Progress) -> Result<LogZ> {
+        Ok(self.run_along(inputs, &Along::NOTHING, progress)?.0)
+    }
+
+    /// Carries out the plan like [`run`](Self::run), and returns the sums of statistics along the
+    /// tours of the estimate, tour by tour. There are none if the method makes no tours.
+    pub(crate) fn run_along(
+        &self,
+        inputs: &Inputs<'_>,
+        along: &Along<'_>,
+        progress: &dyn Progress,
+    ) -> Result<(LogZ, Vec<f64>)> {
         tracing::debug!("log Z: {self}");
-        let mut work = Work::new(self, inputs, progress);
+        let mut work = Work::new(self, inputs, along, progress);
         for (k, &method) in self.methods.iter().enumerate() {
             let is_last = k + 1 == self.methods.len();
             if let Some(log_z) = work.attempt(method, is_last)? {

@@ -93,7 +93,7 @@ pub fn reverse_ais(
     let begin = Begin::States(states);
     let weights =
         Weights::new(&anneal(&path, &betas, begin, (settings.seed, Purpose::ReverseAis), progress)?);
-    let base = path.log_z_base();
+    let base = path.log_z_base(0);
     let mut notes = weights.notes();
     let exact = origin == Origin::ExactSamples;
     if !exact {

@@ -171,7 +171,7 @@ impl Scouts {
 
 /// Returns the inputs of the visible units if every hidden unit is half active: a base model that
 /// leads to all modes alike.
-pub(super) fn spread_out_base(rbm: &Rbm) -> Vec<f32> {
+pub(crate) fn spread_out_base(rbm: &Rbm) -> Vec<f32> {
     let n_hidden = rbm.n_hidden();
     let weights = rbm.weights();
     let rows = weights.chunks_exact(n_hidden).zip(rbm.visible_bias());

@@ -1,14 +1,13 @@
 //! Run one block-Gibbs chain for each sample.
 
-use super::Given;
+use super::draw::{Samples, Start};
+use super::{Given, SampleMethod};
 use crate::bits::{BitRows, words_for};
 use crate::chain::{Chains, Clock, Probe, Records, VisibleChain, scatter};
 use crate::data::{RealRows, Rows};
-use crate::mixing::Mixing;
 use crate::model::Rbm;
-use crate::numpy::{to_npy, to_npz};
-use crate::progress::{Progress, Silent};
-use crate::rng::{Purpose, Rng, stream};
+use crate::progress::Progress;
+use crate::rng::{Purpose, stream};
 use crate::team;
 use crate::{Error, Result};
 use mclv_kernels::layer::{Scratch, ThreadScratch};
@@ -17,14 +16,10 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Chains per unit of parallel work. No result depends on this number.
-const BLOCK: usize = 16;
+pub(super) const BLOCK: usize = 16;
 
 /// Steps between two checks for cancellation.
 const STEPS_PER_ROUND: u32 = 64;
-
-/// The largest number of steps of a chain: each step takes two of its stream's 2³² numbers, and the
-/// start takes two more.
-const MAX_STEPS: u32 = u32::MAX / 2 - 1;
 
 /// The number of times that the chains of the first block are recorded over the second half of
 /// their steps. These few records cost almost nothing.
@@ -33,128 +28,23 @@ const RECORDS: u32 = 256;
 /// The number of chains from random states that the first block is compared with.
 const WITNESSES: usize = BLOCK;
 
-/// The largest number of values in all samples together, a byte each in a file.
-const MAX_VALUES: usize = 1 << 33;
-
-/// Settings for [`sample`]: how many samples to draw, and how long each chain runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SampleSettings {
-    /// The number of samples, each from a chain of its own.
-    pub n_samples: usize,
-    /// The number of block-Gibbs steps from a chain's start to its sample.
-    pub burn_in: u32,
-    /// If true, `E[v|h]` of the last step is kept too.
-    pub means: bool,
-    /// The seed of the chains.
-    pub seed: u64,
+/// How many chains to run, and how long.
+#[derive(Clone, Copy)]
+pub(super) struct ChainSettings {
+    pub(super) n_samples: usize,
+    pub(super) burn_in: u32,
+    pub(super) means: bool,
+    pub(super) seed: u64,
 }
 
-impl Default for SampleSettings {
-    /// 64 samples, each after 1000 steps.
-    fn default() -> Self {
-        Self { n_samples: 64, burn_in: 1000, means: false, seed: 0 }
-    }
-}
-
-/// The states that chains begin in.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Start<'a> {
-    /// Draws from the visible biases alone, as independent units.
-    Bias,
-    /// Chain `r` begins at row `r`, counting from the first row again after the last. Grey rows are
-    /// used as they are.
-    Rows(&'a Rows),
-}
-
-/// The result of [`sample`]: samples, their means, and how the chains mixed.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Samples {
-    /// The sampled `v`, one per row.
-    pub v: BitRows,
-    /// `E[v|h]` at the hidden states that `v` was drawn from, if requested: the same samples,
-    /// smoothed. Known units have their given values.
-    pub means: Option<RealRows>,
-    /// How the first 16 chains mixed over the second half of their steps, with times in steps.
-    /// `None` if that half was too short to judge. The chains are compared with 16 more chains that
-    /// begin in random states, by the free energy and by the leading directions of the weights; the
-    /// worst of these numbers counts. Chains with different known values are not compared with each
-    /// other.
-    pub mixing: Option<Mixing>,
-}
-
-impl Samples {
-    /// Returns the rows to show: the means if they were requested, else the samples.
-    pub fn rows(&self) -> Rows {
-        match &self.means {
-            Some(means) => Rows::Reals(means.clone()),
-            None => Rows::Bits(self.v.clone()),
-        }
-    }
-
-    /// Returns the bytes of a `.npy` file: the means (f32) if they were requested, else the samples
-    /// (u8, 0 and 1).
-    pub fn to_npy(&self) -> Vec<u8> {
-        self.means.as_ref().map_or_else(|| bits_to_npy(&self.v), reals_to_npy)
-    }
-
-    /// Returns the bytes of an `.npz` file: `samples` (u8, 0 and 1) and, if they were requested,
-    /// `means` (f32).
-    pub fn to_npz(&self) -> Vec<u8> {
-        let mut arrays = vec![("samples", bits_to_npy(&self.v))];
-        arrays.extend(self.means.as_ref().map(|means| ("means", reals_to_npy(means))));
-        to_npz(&arrays)
-    }
-}
-
-fn bits_to_npy(rows: &BitRows) -> Vec<u8> {
-    let mut bytes = vec![0u8; rows.n_rows() * rows.n_bits()];
-    for (r, row) in bytes.chunks_exact_mut(rows.n_bits()).enumerate() {
-        crate::bits::ones(rows.row(r)).for_each(|i| row[i] = 1);
-    }
-    to_npy(&[rows.n_rows(), rows.n_bits()], &bytes)
-}
-
-fn reals_to_npy(rows: &RealRows) -> Vec<u8> {
-    to_npy(&[rows.n_rows(), rows.n_columns()], rows.values())
-}
-
-/// Draws `v` from `p(v)`, or from `p(v_unknown | v_known)`, with one block-Gibbs chain for each
-/// sample.
-///
-/// A step draws `h ~ p(h|v)` and then `v ~ p(v|h)`. Known units are set to their values at the
-/// start and after each draw of `v`, so that the chain has the conditional distribution as its
-/// target.
-///
-/// # Guarantee
-/// Samples are independent of each other given their starts. Each step leaves the target
-/// distribution invariant, but **there is no guarantee that `burn_in` steps reach it**: if the
-/// model has modes that chains seldom leave, samples depend on their starts. The same seed gives
-/// the same samples for any number of threads, and the first `n` of many samples are the `n`
-/// samples of a shorter run.
-///
-/// # Cost
-/// `n_samples × burn_in` steps. A step costs about as much as the random numbers of all its units.
-///
-/// ```
-/// use mclv::{Rbm, progress::Silent, sample::{SampleSettings, Start, sample}};
-/// // The one visible unit is almost always on.
-/// let rbm = Rbm::new(1, 1, &[0.0], &[9.0], &[0.0])?;
-/// let settings = SampleSettings { n_samples: 100, burn_in: 3, ..Default::default() };
-/// let samples = sample(&rbm, &settings, Start::Bias, None, &Silent)?;
-/// assert!((0..100).filter(|&r| samples.v.get(r, 0)).count() > 95);
-/// # Ok::<(), mclv::Error>(())
-/// ```
-///
-/// # Errors
-/// If there is nothing to draw, if a width is not the model's, or if the listener cancels.
-pub fn sample(
+/// Draws each sample from a chain of its own. See [`sample`](super::sample).
+pub(super) fn by_gibbs(
     rbm: &Rbm,
-    settings: &SampleSettings,
+    settings: &ChainSettings,
     start: Start<'_>,
     given: Option<&Given>,
     progress: &dyn Progress,
 ) -> Result<Samples> {
-    check(rbm, settings, start, given)?;
     let (n_visible, n_samples) = (rbm.n_visible(), settings.n_samples);
     let mut v = BitRows::zeros(n_samples, n_visible);
     let n_words = v.n_words();
@@ -194,37 +84,19 @@ pub fn sample(
         let blocks: Vec<Vec<f32>> = blocks.into_iter().map(|block| block.means).collect();
         RealRows::new(n_visible, blocks.concat())
     });
-    Ok(Samples { v, means, mixing })
-}
-
-impl Rbm {
-    /// Draws `n_samples` visible states, each from a Gibbs chain that makes `burn_in` steps from
-    /// independent units.
-    ///
-    /// `rng` is any generator with `rand`'s trait. One number of it becomes the seed of all chains.
-    ///
-    /// # Guarantee
-    /// The guarantee of [`sample`]. That function has more options (starts, known units, means) and
-    /// also reports how the chains mixed.
-    ///
-    /// ```
-    /// use mclv::{Rbm, rng::{Purpose, stream}};
-    /// let rbm = Rbm::new(2, 1, &[0.0, 0.0], &[9.0, -9.0], &[0.0])?;
-    /// let samples = rbm.sample(10, 5, &mut stream(1, Purpose::Sample, 0).reader())?;
-    /// assert!((0..10).all(|r| samples.get(r, 0) && !samples.get(r, 1)));
-    /// # Ok::<(), mclv::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// If there is nothing to draw.
-    pub fn sample(&self, n_samples: usize, burn_in: u32, rng: &mut (impl Rng + ?Sized)) -> Result<BitRows> {
-        let settings = SampleSettings { n_samples, burn_in, means: false, seed: rng.next_u64() };
-        Ok(sample(self, &settings, Start::Bias, None, &Silent)?.v)
-    }
+    Ok(Samples {
+        v,
+        means,
+        mixing,
+        method: SampleMethod::Gibbs,
+        burn_in: Some(settings.burn_in),
+        ladders: None,
+        gibbs: None,
+    })
 }
 
 /// The number of steps between two records.
-fn stride(burn_in: u32) -> u32 {
+pub(super) fn stride(burn_in: u32) -> u32 {
     (burn_in / 2).div_ceil(RECORDS).max(1)
 }
 
@@ -248,28 +120,6 @@ impl<'a> Conditions<'a> {
     }
 }
 
-fn check(rbm: &Rbm, settings: &SampleSettings, start: Start<'_>, given: Option<&Given>) -> Result<()> {
-    let invalid = |name, value: String, cure| Err(Error::InvalidSetting { name, value, cure });
-    let n_values = settings.n_samples.checked_mul(rbm.n_visible());
-    if settings.n_samples == 0 || n_values.is_none_or(|n| n > MAX_VALUES) {
-        let cure = "at least 1 and at most 2^33 values in all; draw more in several runs with other seeds";
-        return invalid("n-samples", settings.n_samples.to_string(), cure);
-    }
-    if settings.burn_in == 0 || settings.burn_in > MAX_STEPS {
-        return invalid("burn-in", settings.burn_in.to_string(), "at least 1 step, at most 2147483646");
-    }
-    if let Start::Rows(rows) = start {
-        rbm.check_width(rows.n_columns())?;
-        if rows.n_rows() == 0 {
-            return Err(Error::Empty {
-                what: "the start of the chains".into(),
-                cure: "give at least one row",
-            });
-        }
-    }
-    given.map_or(Ok(()), |given| rbm.check_width(given.n_visible()))
-}
-
 /// The results of a block of chains besides its samples.
 struct Finished {
     /// The last means, if they were requested.
@@ -285,7 +135,7 @@ struct Block<'a> {
     /// The first chain's number.
     first: usize,
     n_rows: usize,
-    settings: &'a SampleSettings,
+    settings: &'a ChainSettings,
     given: Conditions<'a>,
     probe: Option<&'a Probe<'a>>,
 }

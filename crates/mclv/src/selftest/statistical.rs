@@ -103,7 +103,7 @@ pub(super) fn frequencies() -> Finding {
 /// Samples of `subject` have the frequencies of [`model`], for single units and for pairs of units.
 pub(super) fn sampler(subject: &Rbm) -> Finding {
     let n = 20_000;
-    let settings = SampleSettings { n_samples: n, burn_in: 50, means: false, seed: 41 };
+    let settings = SampleSettings { n_samples: n, burn_in: Some(50), seed: 41, ..Default::default() };
     let samples = sample(subject, &settings, Start::Bias, None, &Silent).map_err(text)?;
     let p = joint(&model());
     let z = |mask: usize| {

@@ -1,6 +1,6 @@
 //! Gradient estimators with every setting decided.
 
-use super::{Settings, TourLength};
+use super::{Auto, Settings, TourLength};
 use crate::chain::VisibleChain;
 use crate::words::words;
 
@@ -13,11 +13,19 @@ pub enum EstimatorName {
     Pcd,
     /// Las Vegas tours.
     Lvs,
+    /// Parallel tempering.
+    Tempered,
     /// Enumeration.
     Exact,
 }
 
-words!(EstimatorName as "gradient" { Cd = "cd", Pcd = "pcd", Lvs = "lvs", Exact = "exact" });
+words!(EstimatorName as "gradient" {
+    Cd = "cd",
+    Pcd = "pcd",
+    Lvs = "lvs",
+    Tempered = "tempered",
+    Exact = "exact",
+});
 
 /// What happens to tours that have not returned after `k` steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +104,16 @@ pub enum EstimatorSettings {
     },
     /// Las Vegas tours (Savarese, Kakodkar and Ribeiro 2018).
     Lvs(LvsSettings),
+    /// Parallel tempering (Desjardins and others 2010): ladders of chains at rising temperatures
+    /// continue from update to update and exchange their states.
+    Tempered {
+        /// Gibbs steps of each chain per update.
+        k: usize,
+        /// Number of ladders.
+        n_chains: usize,
+        /// Number of rungs of a ladder above the lowest one, which has no chain.
+        n_rungs: usize,
+    },
     /// The exact gradient by enumeration of the smaller layer: small models only.
     Exact,
 }
@@ -143,6 +161,7 @@ impl EstimatorSettings {
             Self::Cd { k, .. } => format!("CD-{k}"),
             Self::Pcd { k, .. } => format!("PCD-{k}"),
             Self::Lvs(LvsSettings { k, unfinished, .. }) => format!("LVS-{k} {unfinished}"),
+            Self::Tempered { k, .. } => format!("tempered-{k}"),
             Self::Exact => "exact gradient".into(),
         };
         let mean_field = self.visible() == Some(VisibleChain::MeanField);
@@ -154,6 +173,7 @@ impl EstimatorSettings {
         match self {
             Self::Cd { visible, .. } | Self::Pcd { visible, .. } => Some(*visible),
             Self::Lvs(lvs) => Some(lvs.visible),
+            Self::Tempered { .. } => Some(VisibleChain::Sampled),
             Self::Exact => None,
         }
     }
@@ -161,7 +181,9 @@ impl EstimatorSettings {
     /// The largest number of Gibbs steps that one chain makes in an epoch of `n_updates` updates.
     pub(super) fn steps_of_epoch(&self, n_updates: usize) -> usize {
         match self {
-            Self::Cd { k, .. } | Self::Pcd { k, .. } => k.saturating_mul(n_updates),
+            Self::Cd { k, .. } | Self::Pcd { k, .. } | Self::Tempered { k, .. } => {
+                k.saturating_mul(n_updates)
+            }
             Self::Lvs(lvs) if lvs.unfinished == Unfinished::Carry => {
                 (lvs.k.limit() as usize).saturating_mul(n_updates)
             }
@@ -206,6 +228,13 @@ impl From<&EstimatorSettings> for Settings {
                 max_set_cost: Some(lvs.max_set_cost.into()),
                 ..Self::default()
             },
+            EstimatorSettings::Tempered { k, n_chains, n_rungs } => Self {
+                gradient: Some(EstimatorName::Tempered),
+                k: steps(k),
+                n_chains: Some(Auto::Given(*n_chains)),
+                n_rungs: Some(*n_rungs),
+                ..Self::default()
+            },
             EstimatorSettings::Exact => Self { gradient: Some(EstimatorName::Exact), ..Self::default() },
         }
     }
@@ -244,6 +273,8 @@ mod tests {
         assert_eq!(EstimatorSettings::Lvs(LvsSettings::default()).name(), "LVS-1 carry");
         let mean_field = EstimatorSettings::Cd { k: 10, visible: VisibleChain::MeanField };
         assert_eq!(mean_field.name(), "CD-10, mean field");
+        let tempered = EstimatorSettings::Tempered { k: 2, n_chains: 8, n_rungs: 4 };
+        assert_eq!(tempered.name(), "tempered-2");
         assert_eq!(EstimatorSettings::Exact.name(), "exact gradient");
     }
 }

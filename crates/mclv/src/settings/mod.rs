@@ -12,6 +12,7 @@ mod optimizer;
 mod overrides;
 mod rules;
 mod schedule;
+mod snapshots;
 mod spelling;
 #[cfg(test)]
 mod tests;
@@ -23,5 +24,6 @@ pub use optimizer::{Optimizer, Rule};
 pub use overrides::{Preset, Settings};
 pub use rules::CheckedSettings;
 pub use schedule::Schedule;
+pub use snapshots::Snapshots;
 pub use spelling::{Spelling, spell};
 pub use values::{Auto, EvalEvery, Limit, Number, TourLength};

@@ -5,7 +5,8 @@
 //! its rules are in `rules.rs`.
 
 use super::{
-    Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Starts, Statistics, TourLength, Unfinished,
+    Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Snapshots, Starts, Statistics, TourLength,
+    Unfinished,
 };
 use crate::chain::VisibleChain;
 use crate::model::Init;
@@ -94,7 +95,8 @@ settings! {
 
     "Gradient" {
         /// Gradient estimator: `cd` (contrastive divergence), `pcd` (persistent contrastive
-        /// divergence), `lvs` (Las Vegas tours) or `exact` (enumeration, small models only).
+        /// divergence), `lvs` (Las Vegas tours), `tempered` (parallel tempering) or `exact`
+        /// (enumeration, small models only).
         /// Default: lvs up to 64 hidden units, else pcd (paper: lvs).
         #[arg()]
         gradient: EstimatorName,
@@ -102,10 +104,14 @@ settings! {
         /// Default: 3 for pcd and for lvs with `unfinished = carry`, else 1 (paper: 1).
         #[arg(value_name = "K")]
         k: TourLength,
-        /// Number of persistent chains, or of tours per update; `auto`: one per row of the
-        /// minibatch. Default: auto (paper: 128).
+        /// Number of persistent chains, of tours per update, or of ladders (tempered); `auto`: one
+        /// per row of the minibatch, or 32 ladders. Default: auto (paper: 128, or 32 ladders).
         #[arg(aliases = ["chains", "tours"], value_name = "N")]
         n_chains: Auto<usize>,
+        /// Number of rungs of each ladder, the model's own included (tempered only). More rungs
+        /// exchange more often, and cost more. Default: 10 up to 64 hidden units, else 20.
+        #[arg(value_name = "N")]
+        n_rungs: usize,
         /// Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` uses
         /// probabilities as the paper's code does. Default: sampled (paper: mean-field).
         #[arg(value_name = "HOW")]
@@ -236,6 +242,10 @@ settings! {
         /// validation rows; `off`: hold out none. Default: off.
         #[arg(value_name = "SHARE")]
         validation_fraction: Limit<f64>,
+        /// Epochs after which a copy of the model is kept: a list such as `1,2,5,10` (0 is the
+        /// initial model), `log` (1, 2, 5, 10, 20, 50, …) or `off`. Default: off.
+        #[arg(value_name = "EPOCHS")]
+        snapshots: Snapshots,
     }
 
     not flags {
@@ -296,11 +306,12 @@ impl Settings {
 
     /// The settings that only some estimators have, with those estimators.
     pub(super) fn of_estimators(&mut self) -> Vec<(&'static str, &mut dyn Field, &'static [EstimatorName])> {
-        use EstimatorName::{Cd, Lvs, Pcd};
+        use EstimatorName::{Cd, Lvs, Pcd, Tempered};
         vec![
-            ("k", &mut self.k, &[Cd, Pcd, Lvs]),
+            ("k", &mut self.k, &[Cd, Pcd, Lvs, Tempered]),
             ("visible", &mut self.visible, &[Cd, Pcd, Lvs]),
-            ("n-chains", &mut self.n_chains, &[Pcd, Lvs]),
+            ("n-chains", &mut self.n_chains, &[Pcd, Lvs, Tempered]),
+            ("n-rungs", &mut self.n_rungs, &[Tempered]),
             ("unfinished", &mut self.unfinished, &[Lvs]),
             ("starts", &mut self.starts, &[Lvs]),
             ("statistics", &mut self.statistics, &[Lvs]),

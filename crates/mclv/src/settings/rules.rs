@@ -2,7 +2,7 @@
 
 use super::{
     Auto, EstimatorName, EstimatorSettings, EvalEvery, Limit, LvsSettings, Optimizer, Preset, Rule, Schedule,
-    Settings, Starts, Statistics, TourLength, Unfinished,
+    Settings, Snapshots, Starts, Statistics, TourLength, Unfinished,
 };
 use crate::chain::VisibleChain;
 use crate::model::Init;
@@ -11,6 +11,12 @@ use serde::{Serialize, Serializer};
 
 /// The largest number of hidden units for which chains are expected to reach a stopping set.
 const MOST_FOR_TOURS: usize = 64;
+/// Ladders of parallel tempering.
+const N_LADDERS: usize = 32;
+/// Rungs of a ladder, for small models and for larger ones. With 500 hidden units on MNIST, a sixth
+/// of the exchanges is accepted after 6 epochs with 10 rungs. States climb fastest for the same work
+/// if about half of them are accepted.
+const N_RUNGS: (usize, usize) = (10, 20);
 /// Chains, or tours per update, in the paper.
 const PAPER_CHAINS: usize = 128;
 
@@ -61,6 +67,8 @@ pub struct CheckedSettings {
     pub patience: Option<usize>,
     /// Share of the training rows held out for validation.
     pub validation_fraction: Option<f64>,
+    /// The epochs after which a copy of the model is kept.
+    pub snapshots: Snapshots,
     /// Seed of all random numbers.
     pub seed: u64,
 }
@@ -183,6 +191,15 @@ impl Settings {
             |&share| share > 0.0 && share < 1.0,
             "give a number above 0 and below 1, or `off`",
         )?;
+        let snapshots = self.snapshots.clone().unwrap_or_default();
+        if let Some(last) = snapshots.last() {
+            within(
+                "snapshots",
+                last,
+                last <= epochs,
+                "there are fewer `epochs`; give epochs up to the last",
+            )?;
+        }
         Ok(CheckedSettings {
             preset: self.preset.unwrap_or_default(),
             n_hidden,
@@ -205,6 +222,7 @@ impl Settings {
             final_se,
             patience,
             validation_fraction,
+            snapshots,
             seed: self.seed.unwrap_or(0),
         })
     }
@@ -214,8 +232,10 @@ impl Settings {
         let (estimator, rule) = (self.estimator(), self.rule());
         let warms_up = self.warm_up_epochs.is_some_and(|n| n > 0);
         let mut given = self.clone();
-        // The exact gradient has no chain, so `visible` matters only to its warm-up.
-        if estimator == EstimatorName::Exact && (warms_up || given.visible == Some(VisibleChain::Sampled)) {
+        // The exact gradient has no chain and ladders are always sampled, so `visible` matters only
+        // to their warm-up.
+        let has_no_choice = matches!(estimator, EstimatorName::Exact | EstimatorName::Tempered);
+        if has_no_choice && (warms_up || given.visible == Some(VisibleChain::Sampled)) {
             given.visible = None;
         }
         let estimators = given.of_estimators();
@@ -255,6 +275,16 @@ impl Settings {
                 let few = n_chains.is_none_or(|n| n <= 1 << 16);
                 within("n-chains", n_chains.unwrap_or(0), few, "give at most 65,536 tours per update")?;
                 self.decide_tours(n_chains, visible, n_rows).map(EstimatorSettings::Lvs)
+            }
+            EstimatorName::Tempered => {
+                // One ladder per row would cost ten times as much as one chain per row.
+                let n_chains = self.n_chains.and_then(Auto::get).unwrap_or(N_LADDERS);
+                let small = self.n_hidden() <= MOST_FOR_TOURS;
+                let n_rungs = self.n_rungs.unwrap_or(if small { N_RUNGS.0 } else { N_RUNGS.1 });
+                at_least_one("n-rungs", n_rungs, "give at least one rung: that of the model")?;
+                let few = n_rungs < 1 << 24 && n_chains < (1 << 24) / (n_rungs + 1);
+                within("n-chains", n_chains, few, "must be fewer than 16,777,216 chains on all rungs")?;
+                Ok(EstimatorSettings::Tempered { k: self.gibbs_steps(1)?, n_chains, n_rungs })
             }
             EstimatorName::Exact => Ok(EstimatorSettings::Exact),
         }
@@ -422,7 +452,7 @@ impl CheckedSettings {
             preset: Some(self.preset),
             n_hidden: Some(self.n_hidden),
             init: Some(self.init),
-            // With the exact gradient, only the warm-up has a chain.
+            // With the exact gradient and with ladders, only the warm-up has a choice.
             visible: warm_up.visible,
             warm_up_epochs: Some(warm_up_epochs),
             warm_up_k,
@@ -442,6 +472,7 @@ impl CheckedSettings {
             final_se: self.final_se.map(Auto::Given),
             patience: Some(self.patience.into()),
             validation_fraction: Some(self.validation_fraction.into()),
+            snapshots: Some(self.snapshots.clone()).filter(|snapshots| *snapshots != Snapshots::Off),
             seed: Some(self.seed),
             ..Settings::default()
         };

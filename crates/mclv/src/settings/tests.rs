@@ -57,6 +57,7 @@ fn the_default_is_tours_for_small_models_and_chains_for_large_ones() {
         final_se: None,
         patience: None,
         validation_fraction: None,
+        snapshots: Snapshots::Off,
         seed: 0,
     };
     assert_eq!(small, expected);
@@ -88,7 +89,17 @@ fn each_estimator_and_policy_has_its_defaults() {
     assert_eq!(of(json!({ "gradient": "lvs", "n-hidden": 65 })), ("LVS-3 carry".into(), 0.4));
     assert_eq!(of(json!({ "unfinished": "keep" })), ("LVS-1 keep".into(), 0.4));
     assert_eq!(of(json!({ "unfinished": "drop" })), ("LVS-1 drop".into(), 0.4));
-    for gradient in ["cd", "pcd", "lvs", "exact"] {
+    assert_eq!(of(json!({ "gradient": "tempered" })), ("tempered-1".into(), 0.4));
+    let tempered = |n_hidden: usize| {
+        let EstimatorSettings::Tempered { n_chains, n_rungs, .. } =
+            checked(&from(json!({ "gradient": "tempered", "n-hidden": n_hidden }))).gradient
+        else {
+            panic!("another estimator")
+        };
+        (n_chains, n_rungs)
+    };
+    assert_eq!([64, 65].map(tempered), [(32, 10), (32, 20)]);
+    for gradient in ["cd", "pcd", "lvs", "tempered", "exact"] {
         assert_eq!(of(json!({ "gradient": gradient, "optimizer": "adam" })).1, 0.01);
         assert_eq!(of(json!({ "gradient": gradient, "optimizer": "adam", "learning-rate": 0.2 })).1, 0.2);
     }
@@ -132,6 +143,7 @@ fn the_paper_is_the_papers_protocol_whatever_the_estimator() {
     let others = [
         ("cd", EstimatorSettings::Cd { k: 1, visible }),
         ("pcd", EstimatorSettings::Pcd { k: 1, n_chains: Some(128), visible }),
+        ("tempered", EstimatorSettings::Tempered { k: 1, n_chains: 32, n_rungs: 10 }),
         ("exact", EstimatorSettings::Exact),
     ];
     for (name, gradient) in others {
@@ -200,6 +212,12 @@ fn what_does_not_go_together_is_refused_by_name() {
         (json!({ "gradient": "cd", "n-chains": 2 }), ["`n-chains`", "`gradient = cd`"]),
         (json!({ "gradient": "exact", "k": 2 }), ["`k`", "`gradient = exact`"]),
         (json!({ "gradient": "exact", "visible": "mean-field" }), ["`visible`", "`gradient = exact`"]),
+        (json!({ "gradient": "tempered", "visible": "mean-field" }), ["`visible`", "`gradient = tempered`"]),
+        (json!({ "gradient": "tempered", "k": "dynamic" }), ["k = dynamic", "`gradient = lvs`"]),
+        (json!({ "gradient": "tempered", "n-rungs": 0 }), ["n-rungs = 0", "at least one rung"]),
+        (json!({ "gradient": "tempered", "n-chains": 1 << 21 }), ["n-chains", "16,777,216"]),
+        (json!({ "gradient": "pcd", "n-rungs": 5 }), ["`n-rungs`", "`gradient = pcd`"]),
+        (json!({ "epochs": 5, "snapshots": [1, 6] }), ["snapshots = 6", "`epochs`"]),
         (json!({ "n-hidden": 65, "unfinished": "keep" }), ["`unfinished`", "`gradient = pcd`"]),
         (json!({ "optimizer": "adam", "momentum": 0.5 }), ["`momentum`", "`optimizer = adam`"]),
         (json!({ "beta1": 0.5 }), ["`beta1`", "`optimizer = sgd`"]),
@@ -227,6 +245,7 @@ fn what_does_not_go_together_is_refused_by_name() {
     }
     // The exact gradient has no chain, so to name the default one does no harm.
     checked(&from(json!({ "gradient": "exact", "visible": "sampled" })));
+    checked(&from(json!({ "gradient": "tempered", "visible": "sampled" })));
     for nan in [
         Settings { learning_rate: Some(f64::NAN), ..Settings::default() },
         Settings { clip: Some(f64::NAN.into()), ..Settings::default() },
@@ -279,24 +298,27 @@ fn random_settings(seed: u64) -> Settings {
     let mut rng = stream(seed, Purpose::SelfTest, 0).reader();
     let choices = json!({
         "preset": ["default", "paper"], "n-hidden": [1, 64, 65], "init": ["data", "paper"],
-        "gradient": ["cd", "pcd", "lvs", "exact"], "k": [1, 4, "dynamic"], "n-chains": ["auto", 1, 500],
+        "gradient": ["cd", "pcd", "lvs", "tempered", "exact"], "n-rungs": [1, 7], "k": [1, 4, "dynamic"], "n-chains": ["auto", 1, 500],
         "visible": ["sampled", "mean-field"], "unfinished": ["drop", "keep", "carry"],
         "starts": ["fresh", "weighted", "metropolis"], "statistics": ["sampled", "mean-hidden", "mean-visible"],
         "samples-per-row": [1, 3], "row-fraction": ["auto", 0.5, 1], "redraw-every": [2], "min-ess": [0, 0.9],
         "target-completion": ["off", 0.5], "max-states": [10], "max-set-cost": ["off", 0.1],
         "warm-up-epochs": [0, 3], "warm-up-k": [1, 2], "epochs": ["auto", 4, 200], "batch-size": [1, 100],
+    });
+    let more = json!({
         "drop-last": [true, false], "learning-rate": [0.01, 1.5], "optimizer": ["sgd", "adam"],
         "schedule": ["constant", "plateau", "linear", "cosine"], "momentum": [0, 0.5], "beta1": [0.5],
         "beta2": [0.5], "epsilon": [1e-4], "l1": [0, 0.1], "l2": [0.1], "clip": ["off", 2.5],
         "centred": [true, false], "offset-rate": [0.5], "redraw-bits": [true, false],
-        "eval-every": ["auto", "never", 3], "final-se": ["auto", 0.02], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "seed": [1, 1u64 << 62],
+        "eval-every": ["auto", "never", 3], "final-se": ["auto", 0.02], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "snapshots": ["off", "log", [0, 3]], "seed": [1, 1u64 << 62],
     });
-    let choices = choices.as_object().unwrap();
+    let choices = choices.as_object().unwrap().iter().chain(more.as_object().unwrap());
+    let choices: Vec<_> = choices.collect();
     // Only a few settings are drawn, because most larger choices do not go together.
     let n = 1 + rng.below(6);
     let mut settings = serde_json::Map::new();
     for _ in 0..n {
-        let (name, values) = choices.iter().nth(rng.below(choices.len() as u64) as usize).unwrap();
+        let (name, values) = choices[rng.below(choices.len() as u64) as usize];
         let values = values.as_array().unwrap();
         settings.insert(name.clone(), values[rng.below(values.len() as u64) as usize].clone());
     }

@@ -169,6 +169,7 @@ fn training_does_not_depend_on_ranks() {
         lvs(Unfinished::Drop, Starts::Weighted, VisibleChain::MeanField),
         lvs(Unfinished::Keep, Starts::Fresh, sampled),
         EstimatorSettings::Exact,
+        EstimatorSettings::Tempered { k: 2, n_chains: 30, n_rungs: 9 },
     ];
     for (k, gradient) in gradients.into_iter().enumerate() {
         let data = rows(2300, 130, k % 2 == 1);
@@ -189,7 +190,7 @@ fn training_does_not_depend_on_ranks() {
             while !trainer.is_finished() {
                 trainer.epoch(&data, &Silent).unwrap();
             }
-            let info = trainer.take_info().tours.map(|info| format!("{info:?}"));
+            let info = format!("{:?}", trainer.take_info());
             (bits_of(trainer.rbm()), info, trainer.chains(), trainer.gradient_norm().to_bits())
         });
     }
@@ -227,9 +228,16 @@ fn log_z_and_tours_and_samples_do_not_depend_on_ranks() {
         partition::bar(&rbm, &settings, &Silent).unwrap().log_z.value.to_bits()
     });
     check_same("samples", || {
-        let settings = SampleSettings { n_samples: 200, burn_in: 7, means: true, ..Default::default() };
+        let settings = SampleSettings { n_samples: 200, burn_in: Some(7), means: true, ..Default::default() };
         let samples = sample(&rbm, &settings, Start::Bias, None, &Silent).unwrap();
         (samples.v, samples.means)
+    });
+    check_same("tempered samples", || {
+        let method = Some(crate::sample::SampleMethod::Tempering);
+        let settings = SampleSettings { n_samples: 50, method, burn_in: Some(70), means: true, seed: 5 };
+        sample(&rbm, &settings, Start::Bias, None, &Silent)
+            .map(|samples| (samples.v, samples.means, samples.ladders))
+            .unwrap()
     });
     check_same("exact samples", || crate::sample::exact(&rbm, 300, 4, &Default::default(), &Silent).unwrap());
     check_same("rows", || {

@@ -153,6 +153,11 @@ impl Tours {
         &self.sums[tour * self.n_statistics..][..self.n_statistics]
     }
 
+    /// Returns the sums of the statistics along all tours, tour by tour.
+    pub(crate) fn into_sums(self) -> Vec<f64> {
+        self.sums
+    }
+
     /// The number of Gibbs steps made.
     pub fn n_steps(&self) -> u64 {
         self.n_steps

@@ -6,7 +6,7 @@ use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::progress::Progress;
-use crate::settings::{self, Auto, EstimatorSettings, Schedule, Settings};
+use crate::settings::{self, Auto, EstimatorSettings, Schedule, Settings, Snapshots};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -57,7 +57,13 @@ impl Feed {
     /// # Errors
     /// If settings, model and rows do not fit together.
     pub fn new(settings: &Settings, rows: &Rows, rbm: Option<Rbm>) -> Result<Self> {
-        settings.check_without_rows()?;
+        if settings.check_without_rows()?.snapshots != Snapshots::Off {
+            return Err(Error::InvalidSetting {
+                name: "snapshots",
+                value: settings.snapshots.as_ref().map(ToString::to_string).unwrap_or_default(),
+                cure: "data in pieces have no epochs; copy the model between two pieces instead",
+            });
+        }
         let settings = Settings {
             schedule: Some(Schedule::Constant),
             epochs: Some(Auto::Given(ENDLESS)),

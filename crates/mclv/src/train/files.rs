@@ -165,6 +165,15 @@ impl RunFiles {
         self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.model())
     }
 
+    /// Saves a snapshot of the model after the epoch of `metrics`.
+    pub(super) fn save_snapshot(&self, rbm: &Rbm, metrics: &Metrics) -> Result<()> {
+        let folder = self.folder.snapshots();
+        if team::is_first() {
+            std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+        }
+        self.description.model_file(rbm.clone(), metrics, None).save(self.folder.snapshot(metrics.epoch))
+    }
+
     /// Appends the metrics of an epoch.
     pub(super) fn append(&mut self, metrics: &Metrics) -> Result<()> {
         if !team::is_first() {

@@ -6,6 +6,7 @@
 //! RUN/checkpoints/latest.safetensors   everything needed to go on, bit for bit
 //! RUN/model.safetensors                the model at the end
 //! RUN/best.safetensors                 the model with the best validation likelihood
+//! RUN/snapshots/epoch-00010.safetensors  the model after an epoch, if the settings name that epoch
 //! RUN/report.html                      the page about the run
 //! RUN/events.out.tfevents.…            events for TensorBoard
 //! ```
@@ -63,6 +64,16 @@ impl RunFolder {
     /// Returns the path of the model with the best validation likelihood.
     pub fn best_model(&self) -> PathBuf {
         self.path.join("best.safetensors")
+    }
+
+    /// Returns the path of the folder of snapshots: copies of the model after some epochs.
+    pub fn snapshots(&self) -> PathBuf {
+        self.path.join("snapshots")
+    }
+
+    /// Returns the path of the snapshot of the model after `epoch`.
+    pub fn snapshot(&self, epoch: usize) -> PathBuf {
+        self.snapshots().join(format!("epoch-{epoch:05}.safetensors"))
     }
 
     /// Returns the path of the folder of checkpoints.
@@ -371,6 +382,8 @@ mod tests {
             (folder.metrics(), "run/metrics.jsonl"),
             (folder.model(), "run/model.safetensors"),
             (folder.best_model(), "run/best.safetensors"),
+            (folder.snapshots(), "run/snapshots"),
+            (folder.snapshot(10), "run/snapshots/epoch-00010.safetensors"),
             (folder.checkpoints(), "run/checkpoints"),
             (folder.checkpoint(), "run/checkpoints/latest.safetensors"),
             (folder.report(), "run/report.html"),

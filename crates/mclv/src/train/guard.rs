@@ -22,6 +22,9 @@ const MIN_IDLE_SHARE: f64 = 0.1;
 /// rate of 0.2 looks like one below 0.1 in fewer than 1 of 300 epochs.
 const MIN_PROPOSALS: u64 = 100;
 const MIN_ACCEPTANCE: f64 = 0.1;
+/// The share of exchanges between neighbours of a ladder below which a warning is given. It needs
+/// the same number of proposals.
+const MIN_SWAPS: f64 = 0.1;
 /// Tours in an epoch before the share that returns is judged. With this number, a true share of
 /// 0.15 looks like one below 0.05 in fewer than 1 of 300 epochs.
 const MIN_TOURS: u64 = 100;
@@ -109,6 +112,14 @@ pub enum Warning {
         /// Share accepted in the epoch.
         rate: f64,
     },
+    /// Some neighbours on ladders of parallel tempering hardly exchange.
+    FewExchanges {
+        /// Smallest share of accepted exchanges of a pair of neighbours in the epoch.
+        rate: f64,
+        /// What to do.
+        #[serde(default)]
+        advice: Vec<Advice>,
+    },
     /// The start weights of tours are too uneven.
     LowEss {
         /// Smallest effective sample size, as a share of the tours.
@@ -139,6 +150,8 @@ pub enum Advice {
     MoreRows,
     /// Carry unfinished tours over to the next update.
     CarryOn,
+    /// Use ladders with more rungs.
+    MoreRungs,
 }
 
 impl Advice {
@@ -154,6 +167,7 @@ impl Advice {
             Self::MoreSamples => "a larger stopping set (`samples-per-row`)",
             Self::MoreRows => "a larger stopping set (`row-fraction`)",
             Self::CarryOn => "`unfinished = carry`",
+            Self::MoreRungs => "longer ladders (`n-rungs`)",
         }
     }
 
@@ -243,6 +257,15 @@ impl std::fmt::Display for Warning {
                     100.0 * rate
                 )
             }
+            Self::FewExchanges { rate, advice } => {
+                write!(
+                    f,
+                    "neighbours on the ladders hardly exchange: only {:.0} % of the exchanges of one pair were \
+                     accepted, so states from the lowest rung rarely reach the model.{}",
+                    100.0 * rate,
+                    Advice::sentence(advice)
+                )
+            }
             Self::LowEss { ess } => {
                 write!(
                     f,
@@ -274,7 +297,9 @@ pub(super) fn judge(
         let mut advice = vec![Advice::SmallerRate];
         match &settings.gradient {
             EstimatorSettings::Cd { .. } => advice.extend([Advice::MoreSteps, Advice::PersistentChains]),
-            EstimatorSettings::Pcd { .. } | EstimatorSettings::Lvs(_) => advice.push(Advice::MoreSteps),
+            EstimatorSettings::Pcd { .. }
+            | EstimatorSettings::Lvs(_)
+            | EstimatorSettings::Tempered { .. } => advice.push(Advice::MoreSteps),
             EstimatorSettings::Exact => {}
         }
         warnings.push(Warning::LikelihoodFalls { by, advice });
@@ -298,6 +323,14 @@ pub(super) fn judge(
         let n_bits = n_chains.unwrap_or(settings.batch_size) * metrics.n_hidden;
         if moved < MIN_MOVED && n_bits >= MIN_BITS && n_updates * k >= MIN_STEPS {
             warnings.push(Warning::StaleChains { moved });
+        }
+    }
+    if let (Some(tempering), EstimatorSettings::Tempered { n_chains, .. }) = (&metrics.tempering, gradient) {
+        // Every pair of neighbours is asked in every second update.
+        let n_tried = (n_updates / 2 * n_chains) as u64;
+        if n_tried >= MIN_PROPOSALS && tempering.swap_rate_min < MIN_SWAPS {
+            let advice = vec![Advice::MoreRungs, Advice::SmallerRate];
+            warnings.push(Warning::FewExchanges { rate: tempering.swap_rate_min, advice });
         }
     }
     warnings
@@ -353,6 +386,7 @@ fn of_tours(tours: &TourInfo, n_updates: usize, starts: Starts, advice: Vec<Advi
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::gradient::TemperingInfo;
     use crate::settings::{EstimatorName, Settings};
 
     fn settings(gradient: EstimatorName) -> CheckedSettings {
@@ -430,5 +464,23 @@ mod tests {
         let old = r#"{"warning":"dead","n_units":2,"n_hidden":9}"#;
         let warning: Warning = serde_json::from_str(old).unwrap();
         assert_eq!(warning.to_string(), "2 of 9 hidden units are off for every row that was checked.");
+    }
+
+    #[test]
+    fn ladders_whose_neighbours_hardly_exchange_are_noticed() {
+        let of = |swap_rate_min: f64, n_rows: usize| {
+            let tempering = Some(TemperingInfo { swap_rate_min, ..Default::default() });
+            let metrics = Metrics { epoch: 5, n_hidden: 40, tempering, ..Default::default() };
+            judge(&metrics, &settings(EstimatorName::Tempered), n_rows, None)
+        };
+        assert!(of(0.15, 1000).is_empty());
+        let warnings = of(0.04, 1000);
+        let text = warnings[0].in_words(Spelling::Flags);
+        assert!(
+            text.contains("only 4 %") && text.contains("--n-rungs") && text.contains("--learning-rate"),
+            "{text}"
+        );
+        // Two updates with 32 ladders are too few to judge.
+        assert!(of(0.04, 256).is_empty());
     }
 }

@@ -30,6 +30,8 @@ pub struct Session<'a> {
     pub(super) trainer: Trainer,
     pub(super) best: Best,
     pub(super) best_model: Option<Rbm>,
+    /// The models after the epochs of the setting `snapshots`, if there is no folder to save them in.
+    pub(super) snapshots: Vec<(usize, Rbm)>,
     pub(super) history: Vec<Metrics>,
     pub(super) listener: Option<&'a mut dyn Listener>,
     pub(super) files: Option<RunFiles>,
@@ -140,6 +142,7 @@ impl<'a> Session<'a> {
         Trained {
             model: self.trainer.into_rbm(),
             best: self.best_model,
+            snapshots: self.snapshots,
             history: self.history,
             settings: self.settings,
             outcome,
@@ -164,6 +167,9 @@ impl<'a> Session<'a> {
     /// Evaluates the initial model, if that is due and has not been done.
     fn look_at_the_beginning(&mut self, listener: &mut dyn Listener) -> Result<()> {
         let is_new = self.history.is_empty() && self.trainer.has_made_nothing();
+        if is_new {
+            self.keep_snapshot(&Metrics::default())?;
+        }
         if !is_new || !self.monitor.as_ref().is_some_and(|monitor| monitor.is_due(0)) {
             return Ok(());
         }
@@ -189,12 +195,13 @@ impl<'a> Session<'a> {
             self.trainer.restore(good)?;
             return self.diverged(epoch, learning_rate, listener);
         }
-        let EstimatorInfo { chains_moved, tours } = self.trainer.take_info();
+        let EstimatorInfo { chains_moved, tours, tempering } = self.trainer.take_info();
         let mut metrics = Metrics {
             epoch: self.trainer.epochs_done(),
             gradient_norm: self.trainer.gradient_norm(),
             chains_moved,
             tours,
+            tempering,
             ..describe(self.trainer.rbm(), learning_rate)
         };
         let mut best = self.best.clone();
@@ -209,6 +216,8 @@ impl<'a> Session<'a> {
         self.best = best;
         metrics.warnings = guard::judge(&metrics, &self.settings, self.train.rows.n_rows(), judgement.fallen);
         let epoch = metrics.epoch;
+        // It comes before the checkpoint: a resumed run does not repeat the epochs before that.
+        self.keep_snapshot(&metrics)?;
         self.record(metrics, judgement.is_best, listener)?;
         if let Some(files) = &mut self.files
             && files.is_checkpoint_due(epoch)
@@ -217,6 +226,23 @@ impl<'a> Session<'a> {
             files.save_checkpoint(&self.trainer.state(), &self.best, seconds)?;
         }
         Ok(None)
+    }
+
+    /// Keeps a copy of the model if the settings ask for one after the epoch of `metrics`: in the
+    /// folder of the run, or else in memory.
+    fn keep_snapshot(&mut self, metrics: &Metrics) -> Result<()> {
+        if !self.settings.snapshots.is_due(metrics.epoch) {
+            return Ok(());
+        }
+        match &self.files {
+            Some(files) => files.save_snapshot(self.trainer.rbm(), metrics),
+            None => {
+                // An interrupted epoch is repeated.
+                self.snapshots.retain(|(epoch, _)| *epoch != metrics.epoch);
+                self.snapshots.push((metrics.epoch, self.trainer.rbm().clone()));
+                Ok(())
+            }
+        }
     }
 
     /// Records the metrics of an epoch, and informs the listener.

@@ -87,6 +87,9 @@ impl Timetable {
         let steps_per_row = match &settings.gradient {
             EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => *k,
             EstimatorSettings::Lvs(lvs) => 2 * lvs.k.limit().min(10) as usize,
+            EstimatorSettings::Tempered { k, n_chains, n_rungs } => {
+                (k * n_chains * n_rungs).div_ceil(settings.batch_size)
+            }
             EstimatorSettings::Exact => 1000,
         };
         let run = (settings.epochs * sizes.n_rows * steps_per_row) as f64 * step;

@@ -58,6 +58,9 @@ pub struct Trained {
     /// After a finished training this is the model that [`Outcome::Finished`] names. Otherwise it
     /// is the model with the best likelihood in this session, if there was an evaluation.
     pub best: Option<Rbm>,
+    /// The models after the epochs of the setting `snapshots`, in order of epochs. Empty if the run
+    /// has a folder: they are files there.
+    pub snapshots: Vec<(usize, Rbm)>,
     /// The metrics of each epoch. Epoch 0, the initial model, comes first if it was evaluated.
     pub history: Vec<Metrics>,
     /// How the training ended.
@@ -298,6 +301,7 @@ impl<'a> Training<'a> {
             trainer,
             best: Best::default(),
             best_model: None,
+            snapshots: Vec::new(),
             history: Vec::new(),
             listener: self.listener,
             files: None,

@@ -29,7 +29,7 @@ pub(crate) enum Choice {
     Fresh,
 }
 
-fn reader(index: u64) -> Reader {
+pub(crate) fn reader(index: u64) -> Reader {
     stream(77, Purpose::SelfTest, index).reader()
 }
 
@@ -45,9 +45,9 @@ pub(crate) fn all(choice: Choice) -> Vec<Case> {
 }
 
 /// An RBM whose two modes have the same weight, moved to random places by turning units over.
-struct TwoModes {
-    rbm: Rbm,
-    log_z: f64,
+pub(crate) struct TwoModes {
+    pub(crate) rbm: Rbm,
+    pub(crate) log_z: f64,
     /// `log_p[k]` is the log weight of all states with `k` visible units on, before units are
     /// flipped.
     log_p: Vec<f64>,
@@ -55,7 +55,7 @@ struct TwoModes {
 }
 
 impl TwoModes {
-    fn new(n_visible: usize, n_hidden: usize, w: f64, rng: &mut Reader) -> Self {
+    pub(crate) fn new(n_visible: usize, n_hidden: usize, w: f64, rng: &mut Reader) -> Self {
         let (n, m) = (n_visible as f64, n_hidden as f64);
         let (b, a) = (-w * m / 2.0, -w * n / 2.0);
         let softplus = |x: f64| x.max(0.0) + (-x.abs()).exp().ln_1p();
@@ -266,7 +266,7 @@ fn trained(choice: Choice) -> Vec<Case> {
 }
 
 /// Small models side by side, whose units are mixed.
-fn side_by_side(blocks: &[(Rbm, f64)], rng: &mut Reader) -> (Rbm, f64) {
+pub(crate) fn side_by_side(blocks: &[(Rbm, f64)], rng: &mut Reader) -> (Rbm, f64) {
     let n_visible: usize = blocks.iter().map(|b| b.0.n_visible()).sum();
     let n_hidden: usize = blocks.iter().map(|b| b.0.n_hidden()).sum();
     let mut order = |n: usize| -> Vec<usize> {
@@ -295,7 +295,7 @@ fn side_by_side(blocks: &[(Rbm, f64)], rng: &mut Reader) -> (Rbm, f64) {
     (Rbm::new(n_visible, n_hidden, &w, &b, &a).unwrap(), blocks.iter().map(|b| b.1).sum())
 }
 
-fn random(n_visible: usize, n_hidden: usize, scale: f64, rng: &mut Reader) -> (Rbm, f64) {
+pub(crate) fn random(n_visible: usize, n_hidden: usize, scale: f64, rng: &mut Reader) -> (Rbm, f64) {
     let mut uniform =
         |n: usize| (0..n).map(|_| (scale * (2.0 * rng.uniform() - 1.0)) as f32).collect::<Vec<f32>>();
     let (w, b, a) = (uniform(n_visible * n_hidden), uniform(n_visible), uniform(n_hidden));

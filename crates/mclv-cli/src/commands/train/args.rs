@@ -19,8 +19,9 @@ use std::path::PathBuf;
   mclv train mnist --live --tensorboard
 
 The run folder holds config.toml (all settings), metrics.jsonl (one line per epoch), checkpoints,
-model.safetensors (the last model), best.safetensors (the best model) and report.html. Ctrl-C writes
-a checkpoint. A resumed run gives the same bits as a run without interruption.")]
+model.safetensors (the last model), best.safetensors (the best model), report.html and, with
+--snapshots, models after some epochs. Ctrl-C writes a checkpoint. A resumed run gives the same bits
+as a run without interruption.")]
 pub(crate) struct TrainArgs {
     /// Name of a data set (see `mclv data list`), or a file [default: digits]
     #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]

@@ -16,7 +16,7 @@ fn errors_are_as_large_as_the_error_bar_says() {
         let settings =
             LadderTourSettings { effort: Effort::Tours(4000), seed, n_scouts: 16, ..Default::default() };
         let settings = LadderTourSettings { n_rungs: Some(4), ..settings };
-        let log_z = ladder(&rbm, None, &settings, &Silent).unwrap();
+        let log_z = ladder(&rbm, &Inputs::default(), &settings, &Silent).unwrap();
         let error = log_z.value - exact(&rbm);
         assert!(error.abs() < 5.0 * log_z.std_err.unwrap(), "model {seed}: {error}, {log_z:?}");
         if let Some((low, high)) = log_z.interval {
@@ -33,10 +33,10 @@ fn errors_are_as_large_as_the_error_bar_says() {
 fn targets_and_budgets_are_kept() {
     let rbm = random_rbm(12, 8, 0.8, 640);
     let settings = LadderTourSettings { effort: Effort::TargetSe(0.03), ..Default::default() };
-    let log_z = ladder(&rbm, None, &settings, &Silent).unwrap();
+    let log_z = ladder(&rbm, &Inputs::default(), &settings, &Silent).unwrap();
     assert!((0.02..0.04).contains(&log_z.std_err.unwrap()), "{log_z:?}");
     let settings = LadderTourSettings { max_steps: Some(400_000), n_scouts: 0, ..settings };
-    let within = ladder(&rbm, None, &settings, &Silent).unwrap();
+    let within = ladder(&rbm, &Inputs::default(), &settings, &Silent).unwrap();
     assert!(within.n_states <= 400_000.0, "{within:?}");
     assert_eq!((within.guarantee, within.interval), (Guarantee::LowerBound, None));
     assert!(within.notes.contains(&Note::NotScouted), "{within:?}");
@@ -49,8 +49,9 @@ fn nonsense_is_refused() {
         LadderTourSettings { effort: Effort::Tours(1), ..Default::default() },
         LadderTourSettings { effort: Effort::TargetSe(0.0), ..Default::default() },
         LadderTourSettings { n_rungs: Some(1), ..Default::default() },
-        LadderTourSettings { base_bias: Some(vec![0.0; 3]), ..Default::default() },
     ] {
-        assert!(ladder(&rbm, None, &settings, &Silent).is_err(), "{settings:?}");
+        assert!(ladder(&rbm, &Inputs::default(), &settings, &Silent).is_err(), "{settings:?}");
     }
+    let inputs = Inputs { base_bias: Some(&[0.0; 3]), ..Inputs::default() };
+    assert!(ladder(&rbm, &inputs, &LadderTourSettings::default(), &Silent).is_err());
 }

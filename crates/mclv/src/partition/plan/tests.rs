@@ -150,7 +150,7 @@ fn costs_add_up() {
     let tours = MclvSettings { max_steps: Some(2_000_000), seed: 4, ..Default::default() };
     let chosen = choose(&rbm, &rows, &[1, 4, 16], None, 0.002, &tours).unwrap();
     let left = 2_000_000 - chosen.n_steps;
-    let n_tours = chosen.forecast.n_tours(Some(left), None);
+    let n_tours = chosen.forecast.n_tours((0, usize::MAX), Some(left), None);
     let counted = engine_steps(&rbm, chosen.engine.set(), n_tours, 0);
     for method in [None, Some(Method::Mclv)] {
         let log_z = Plan::new(&rbm, method, &by_target).run(&inputs, &Silent).unwrap();

@@ -7,10 +7,10 @@ use crate::data::{self, Binarize, Rows};
 use crate::partition::budget::{CHEAP_SAMPLES, LADDER_STEPS, SCOUT_SHARE};
 use crate::partition::choice::{Chosen, SetOrigin, choose};
 use crate::partition::forecast::Forecast;
-use crate::partition::ladder::{Outcome, climb};
+use crate::partition::ladder::{Outcome, climb_along};
 use crate::partition::scouts::states_to_join;
 use crate::partition::{
-    AisSettings, BarSettings, Effort, Guarantee, LadderTourSettings, LogZ, MclvSettings, Method, Note,
+    AisSettings, Along, BarSettings, Effort, Guarantee, LadderTourSettings, LogZ, MclvSettings, Method, Note,
     Origin, ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, nominal_seconds, reverse_ais,
 };
 use crate::progress::Progress;
@@ -31,11 +31,14 @@ const MAX_DRAWS: usize = 1 << 20;
 pub(super) struct Work<'a> {
     plan: &'a Plan<'a>,
     inputs: &'a Inputs<'a>,
+    along: &'a Along<'a>,
     progress: &'a dyn Progress,
     begun: Instant,
     /// States and steps that are not part of the estimate: pilots, exact samples, tours given up.
     n_states: f64,
     notes: Vec<Note>,
+    /// Sums of statistics along the tours of the estimate, tour by tour.
+    sums: Vec<f64>,
 }
 
 /// A stopping set that tours can be run to.
@@ -47,17 +50,23 @@ struct Target<'a> {
 }
 
 impl<'a> Work<'a> {
-    pub(super) fn new(plan: &'a Plan<'a>, inputs: &'a Inputs<'a>, progress: &'a dyn Progress) -> Self {
-        Self { plan, inputs, progress, begun: Instant::now(), n_states: 0.0, notes: Vec::new() }
+    pub(super) fn new(
+        plan: &'a Plan<'a>,
+        inputs: &'a Inputs<'a>,
+        along: &'a Along<'a>,
+        progress: &'a dyn Progress,
+    ) -> Self {
+        let (begun, notes, sums) = (Instant::now(), Vec::new(), Vec::new());
+        Self { plan, inputs, along, progress, begun, n_states: 0.0, notes, sums }
     }
 
-    /// Returns the estimate, with the cost of the whole plan and all notes. Costs are added up only
-    /// here.
-    pub(super) fn finish(self, mut log_z: LogZ) -> LogZ {
+    /// Returns the estimate, with the cost of the whole plan and all notes, and the sums of
+    /// statistics. Costs are added up only here.
+    pub(super) fn finish(self, mut log_z: LogZ) -> (LogZ, Vec<f64>) {
         log_z.n_states += self.n_states;
         log_z.seconds = self.begun.elapsed().as_secs_f64();
         log_z.notes.splice(0..0, self.notes);
-        log_z
+        (log_z, self.sums)
     }
 
     /// Returns the estimate of a method, or `None` if it gives way to the next one. The last method
@@ -78,12 +87,17 @@ impl<'a> Work<'a> {
                 let settings = LadderTourSettings {
                     effort: settings.effort,
                     max_steps: left.map(|n| n / LADDER_STEPS),
-                    base_bias: self.base()?,
                     n_scouts: settings.budget.n_scouts,
                     seed: settings.seed,
-                    n_rungs: None,
+                    ..Default::default()
                 };
-                match climb(rbm, self.inputs.stopping_set, &settings, !is_last, self.progress)? {
+                if let Some(rows) = self.inputs.rows {
+                    self.check_rows(rows)?;
+                }
+                let (outcome, sums) =
+                    climb_along(rbm, self.inputs, &settings, !is_last, self.along, self.progress)?;
+                self.sums = sums;
+                match outcome {
                     Outcome::Estimate(log_z) => log_z,
                     Outcome::GivenUp { climbed, n_steps } => {
                         self.n_states += n_steps as f64;
@@ -135,7 +149,9 @@ impl<'a> Work<'a> {
             self.notes.push(Note::ToursDoNotReturn { completion, n_steps });
             return Ok(None);
         }
-        let mut log_z = self.tour_settings().count(&engine, forecast.as_ref(), self.progress)?;
+        let (mut log_z, sums) =
+            self.tour_settings().count(&engine, forecast.as_ref(), self.along, self.progress)?;
+        self.sums = sums;
         log_z.notes.insert(0, note);
         if let (Guarantee::LowerBound, Some(max_steps)) = (log_z.guarantee, self.max_steps()) {
             log_z.notes.push(Note::StepBudget { max_steps });

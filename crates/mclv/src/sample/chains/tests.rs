@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::tests::{all_states, random_rbm};
-use crate::sample::Known;
-use std::sync::atomic::AtomicBool;
+use crate::progress::Silent;
+use crate::sample::{Known, SampleSettings, sample};
 
 /// `p(v)` of every state by enumeration.
 fn probabilities(rbm: &Rbm) -> Vec<f64> {
@@ -45,7 +45,13 @@ fn states(samples: &Samples) -> Vec<usize> {
 }
 
 fn settings(n_samples: usize, burn_in: u32, seed: u64) -> SampleSettings {
-    SampleSettings { n_samples, burn_in, means: false, seed }
+    SampleSettings {
+        n_samples,
+        method: Some(SampleMethod::Gibbs),
+        burn_in: Some(burn_in),
+        means: false,
+        seed,
+    }
 }
 
 /// From exact draws, any number of steps gives exact draws: TV stays within four times its Monte
@@ -172,47 +178,4 @@ fn samples_are_stable() {
     let samples = sample(&rbm, &settings, Start::Bias, None, &Silent).unwrap();
     assert_eq!(samples.v.words(), [642_489, 388_264, 1_033_886, 836_993]);
     assert_eq!(samples.means.unwrap().row(0)[0], 0.823_376_7);
-}
-
-#[test]
-fn bad_settings_are_refused_and_stopping_stops() {
-    let rbm = random_rbm(4, 2, 1.0, 133);
-    let error = |settings: SampleSettings, start| {
-        sample(&rbm, &settings, start, None, &Silent).unwrap_err().to_string()
-    };
-    assert!(error(settings(0, 1, 0), Start::Bias).starts_with("n-samples = 0 is not allowed"));
-    assert!(error(settings(usize::MAX / 2, 1, 0), Start::Bias).contains("at most 2^33 values"));
-    assert!(error(settings(1, 0, 0), Start::Bias).starts_with("burn-in = 0 is not allowed"));
-    assert!(error(settings(1, u32::MAX, 0), Start::Bias).contains("at most 2147483646"));
-    let wide = Rows::Bits(BitRows::zeros(1, 5));
-    assert!(error(settings(1, 1, 0), Start::Rows(&wide)).contains("expected 4, got 5"));
-    let none = Rows::Bits(BitRows::zeros(0, 4));
-    assert!(error(settings(1, 1, 0), Start::Rows(&none)).contains("is empty"));
-    let given = Given::new(BitRows::from_words(5, vec![1]), BitRows::zeros(1, 5)).unwrap();
-    let width = sample(&rbm, &settings(1, 1, 0), Start::Bias, Some(&given), &Silent).unwrap_err();
-    assert!(width.to_string().contains("expected 4, got 5"), "{width}");
-    let stop = AtomicBool::new(true);
-    let stopped = sample(&rbm, &settings(40, 1000, 0), Start::Bias, None, &stop);
-    assert!(matches!(stopped, Err(Error::Cancelled)));
-}
-
-#[test]
-fn numpy_files_hold_bytes_and_floats() {
-    let samples = Samples {
-        v: BitRows::pack(2, &[1, 0, 1, 1], |&x| x == 1),
-        means: Some(RealRows::new(2, vec![0.5, 0.25, 0.75, 1.0])),
-        mixing: None,
-    };
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("s.npz");
-    std::fs::write(&path, samples.to_npz()).unwrap();
-    let mut archive = crate::numpy::Archive::open(&path).unwrap();
-    let bits = archive.array("samples").unwrap();
-    assert_eq!((bits.shape.clone(), bits.into_reals()), (vec![2, 2], vec![1.0, 0.0, 1.0, 1.0]));
-    assert_eq!(archive.array("means").unwrap().into_reals(), [0.5, 0.25, 0.75, 1.0]);
-    let descr = |bytes: &[u8]| String::from_utf8_lossy(&bytes[..60]).into_owned();
-    assert!(descr(&samples.to_npy()).contains("'<f4'"));
-    let bare = Samples { means: None, ..samples };
-    assert!(descr(&bare.to_npy()).contains("'|u1'"));
-    assert!(bare.to_npy().ends_with(&[1, 0, 1, 1]));
 }

@@ -39,6 +39,7 @@ fn estimators() -> Vec<(EstimatorSettings, u64)> {
         (tours(Dynamic, Keep, Weighted, Statistics::Sampled, sampled), 0xfd27097386516f76),
         (tours(Steps(2), Carry, Fresh, MeanVisible, sampled), 0xc70421513a0693b6),
         (tours(Steps(2), Carry, Metropolis, MeanHidden, sampled), 0x8ea47b37a133f5ca),
+        (EstimatorSettings::Tempered { k: 2, n_chains: 20, n_rungs: 7 }, 0xee2439b6af664681),
         (EstimatorSettings::Exact, 0xc6e8cfcd770d5eb4),
     ]
 }
@@ -105,7 +106,7 @@ fn the_number_of_threads_does_not_matter() {
                 let [one, two, five] = [&pools[0], &pools[1], &pools[2]].map(|pool| {
                     pool.install(|| {
                         let mut trainer = short_run(&gradient, 5, rule, weights.clone());
-                        (bits_of(trainer.rbm()), trainer.take_info().tours)
+                        (bits_of(trainer.rbm()), trainer.take_info())
                     })
                 });
                 assert!(one == two && one == five, "{gradient:?}, {rule:?}, {weights:?}");

@@ -58,6 +58,9 @@ impl Limits {
                 n_betas: self.n_betas.unwrap_or(default.budget.n_betas),
                 ..default.budget
             },
+            // A size that the caller gave is kept.
+            ais_target_se: self.target_se.filter(|_| self.n_betas.is_none()),
+            bar_target_se: self.target_se,
             seed: self.seed,
             ..default
         })

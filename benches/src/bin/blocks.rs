@@ -1,9 +1,10 @@
 //! Test intervals of `log Z` on large models whose truth is known: small models side by side.
 //!
-//! `cargo run --release -p mclv-benches --bin blocks -- [METHODS] [HIDDEN] [MODELS] [SEEDS] [KIND]`,
-//! for example `ladder,ais,bar 200 20 10 easy`. Each block has 40 visible and 10 hidden units, and
-//! the units of all blocks are mixed. Kinds: `easy` (weak weights, one mode), `middling` (strong
-//! random weights), `hard` (two far modes in each block). The target is a standard error of 0.05.
+//! `cargo run --release -p mclv-benches --bin blocks -- [METHODS] [HIDDEN] [MODELS] [SEEDS] [KIND] [TARGET]`,
+//! for example `ladder,ais,bar 200 20 10 easy 0.05`. Each block has 40 visible and 10 hidden units,
+//! and the units of all blocks are mixed. Kinds: `easy` (weak weights, one mode), `middling` (strong
+//! random weights), `hard` (two far modes in each block). TARGET is the standard error that the
+//! methods aim for.
 
 #[path = "../../../crates/mclv/tests/hard_models/mod.rs"]
 #[allow(dead_code)]
@@ -22,6 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let number = |k: usize, default: u64| args.get(k).map_or(Ok(default), |n| n.parse());
     let methods = args.first().map_or("ladder", String::as_str);
     let (n_hidden, n_models, n_seeds) = (number(1, 200)?, number(2, 20)?, number(3, 10)?);
+    let target: f64 = args.get(5).map_or(Ok(0.05), |se| se.parse())?;
     let kinds = args.get(4).map_or("easy,middling,hard", String::as_str);
     for kind in kinds.split(',') {
         let models: Vec<(Rbm, f64)> = (0..n_models).map(|m| model(kind, n_hidden as usize, m)).collect();
@@ -30,7 +32,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             let (mut covered, mut given, mut squares, mut seconds, mut steps) = (0, 0, 0.0, 0.0, 0.0);
             let mut worst_model = (0, 0);
             for (rbm, log_z) in &models {
-                let estimates: Vec<LogZ> = (0..n_seeds).map(|seed| estimate(rbm, method, seed)).collect();
+                let estimates: Vec<LogZ> =
+                    (0..n_seeds).map(|seed| estimate(rbm, method, target, seed)).collect();
                 let intervals: Vec<(f64, f64)> = estimates.iter().filter_map(|z| z.interval).collect();
                 let holds = intervals.iter().filter(|(low, high)| (*low..=*high).contains(log_z)).count();
                 squares += estimates.iter().map(|z| (z.value - log_z).powi(2)).sum::<f64>();
@@ -80,8 +83,8 @@ fn model(kind: &str, n_hidden: usize, m: u64) -> (Rbm, f64) {
     side_by_side(&parts, &mut rng)
 }
 
-fn estimate(rbm: &Rbm, method: Method, seed: u64) -> LogZ {
+fn estimate(rbm: &Rbm, method: Method, target: f64, seed: u64) -> LogZ {
     let budget = Budget::command(rbm.n_visible(), rbm.n_hidden());
-    let settings = MethodSettings { budget, effort: Effort::TargetSe(0.05), seed, ..Default::default() };
+    let settings = MethodSettings { budget, effort: Effort::TargetSe(target), seed, ..Default::default() };
     Plan::new(rbm, Some(method), &settings).run(&Inputs::default(), &Silent).unwrap()
 }

@@ -85,6 +85,12 @@ pub enum Purpose {
     TemperedChain = 36,
     /// Exchanges between the rungs of these ladders.
     TemperedExchange = 37,
+    /// Pilots that choose the number of temperatures of annealed importance sampling.
+    AisPilot = 41,
+    /// Such pilots of reverse annealed importance sampling.
+    ReverseAisPilot = 42,
+    /// Pilots that choose the number of steps of BAR.
+    BarPilot = 43,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

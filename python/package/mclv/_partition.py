@@ -113,16 +113,17 @@ def log_partition(
     stopping_set : StoppingSet, optional
         The stopping set to use, instead of one from data or from pilot chains.
     n_tours, target_se : int or float, optional
-        Number of tours, or the wanted standard error (default: 0.01). For the latter, pilot tours
-        choose the number of tours.
+        Number of tours, or the wanted standard error (default: 0.01 for tours). For the latter, a
+        pilot chooses the number of tours. If you give it, a pilot also chooses the number of
+        temperatures of AIS and the number of steps of BAR, which otherwise have a fixed size.
     samples_per_row : int, optional
         Hidden states drawn per row for the stopping set.
     max_steps : int or "none", optional
-        Step budget of all tours together, including pilot tours. Default: the steps of about one
-        minute on one core. Z is unbiased only with ``"none"``.
+        Step budget of tours, and of every method that has a `target_se`, including pilots. Default:
+        the steps of about one minute on one core. Z by tours is unbiased only with ``"none"``.
     n_chains, n_betas : int, optional
         Number of chains (default: 128) and of temperatures (default: 10,000, fewer for large
-        models) of AIS.
+        models, or chosen by a pilot if you give `target_se`) of AIS.
     time_limit : float, optional
         Seconds that an enumeration may take. Default: 45, or 3600 for ``method="exact"``.
     seed : int, RandomState, Generator or None

@@ -132,6 +132,7 @@ pub(crate) fn settings(
     target_se: f64,
 ) -> MethodSettings {
     let command = Budget::command(rbm.n_visible(), rbm.n_hidden());
+    // A size that the user gave is kept.
     MethodSettings {
         effort: match work.n_tours {
             Some(n) => Effort::Tours(n),
@@ -147,7 +148,9 @@ pub(crate) fn settings(
             ..command
         },
         n_ladders: work.n_ladders,
-        ladder_steps: work.ladder_steps,
+        ladder_steps: work.ladder_steps.unwrap_or(MethodSettings::default().ladder_steps),
+        ais_target_se: work.target_se.filter(|_| work.n_betas.is_none()),
+        bar_target_se: work.target_se.filter(|_| work.ladder_steps.is_none()),
         exact_samples: work.exact_samples,
         seed: global.seed(),
     }

@@ -10,8 +10,9 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(next_help_heading = "Estimates of log Z")]
 pub(crate) struct WorkArgs {
-    /// mclv, ladder: wanted standard error of log Z; pilot tours choose the number of tours that
-    /// reaches it [default: 0.01; for likelihoods 0.05]
+    /// Wanted standard error of log Z; a pilot chooses the number of tours, temperatures or steps
+    /// that reaches it [default: for mclv and ladder 0.01, for their likelihoods 0.05; the other
+    /// methods have a fixed size without it]
     #[arg(long, value_name = "NATS", conflicts_with = "n_tours")]
     pub(crate) target_se: Option<f64>,
     /// mclv, ladder: number of tours, instead of a wanted standard error
@@ -25,8 +26,9 @@ pub(crate) struct WorkArgs {
     /// has none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) stopping_set: Option<PathBuf>,
-    /// mclv, ladder: step budget of all tours together, including pilots: a number, `minute` (the steps of
-    /// about one minute on one core), or `none`; Z is unbiased only with `none`
+    /// mclv, ladder, and any method with --target-se: step budget, including pilots: a number, `minute`
+    /// (the steps of about one minute on one core), or `none`; Z by tours is unbiased only with
+    /// `none`
     #[arg(long, value_name = "N", default_value_t = StepLimit::Minute)]
     pub(crate) max_steps: StepLimit,
     /// mclv: visible layer of the chain: `sampled` (a true Gibbs chain) or `mean-field` (as in the
@@ -37,15 +39,16 @@ pub(crate) struct WorkArgs {
     #[arg(long, alias = "chains", value_name = "N", default_value_t = 128)]
     pub(crate) n_chains: usize,
     /// ais, reverse-ais: number of temperatures (bar chooses its own) [default: 10000, fewer for
-    /// large models]
+    /// large models; with --target-se chosen by a pilot]
     #[arg(long, alias = "betas", value_name = "N")]
     pub(crate) n_betas: Option<usize>,
     /// bar: number of ladders, each a set of tempered chains
     #[arg(long, alias = "ladders", value_name = "N", default_value_t = 8)]
     pub(crate) n_ladders: usize,
-    /// bar: steps per ladder, after a burn-in of a quarter of this number
-    #[arg(long, value_name = "N", default_value_t = 2_000)]
-    pub(crate) ladder_steps: usize,
+    /// bar: steps per ladder, after a burn-in of a quarter of this number [default: 2000; with
+    /// --target-se chosen by a pilot]
+    #[arg(long, value_name = "N")]
+    pub(crate) ladder_steps: Option<usize>,
     /// reverse-ais: start at exact samples of the model [default: if drawing them takes only
     /// seconds]
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]

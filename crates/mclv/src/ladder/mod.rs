@@ -17,5 +17,5 @@ pub(crate) use temperatures::Pilot;
 pub use temperatures::Spacing;
 #[cfg(test)]
 pub(crate) use tempering::Record;
-pub(crate) use tempering::{Tempering, combine, log_ratios, swap_rates, worst_r_hat};
+pub(crate) use tempering::{MAX_RECORDS, Tempering, combine, log_ratios, swap_rates, worst_r_hat};
 pub(crate) use tours::{LadderEngine, LadderSettings, LadderTours, Rungs};

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The largest number of values that are recorded, eight bytes each.
-const MAX_RECORDS: usize = 1 << 28;
+pub(crate) const MAX_RECORDS: usize = 1 << 28;
 
 /// The step between the starts of consecutive chains. Starts of one kind stand beside each other.
 const STRIDE: usize = 37;

@@ -2,6 +2,7 @@
 
 use super::annealing::{Begin, anneal};
 use super::scouts::{Errand, Scouts, spread_out_base};
+use super::target::Target;
 use super::weights::Weights;
 use super::{Guarantee, LogZ, Method, Note};
 use crate::ladder::{Kept, Path, Spacing};
@@ -17,8 +18,11 @@ use std::time::Instant;
 pub struct AisSettings {
     /// The number of independent chains.
     pub n_chains: usize,
-    /// The number of temperatures between the base model and the model.
+    /// The number of temperatures between the base model and the model. With a `target`, a pilot
+    /// chooses it instead.
     pub n_betas: usize,
+    /// A wanted standard error.
+    pub target: Option<Target>,
     /// How the temperatures are spaced.
     pub spacing: Spacing,
     /// Visible biases of the base model, which has no weights. The best choice is the biases of the
@@ -39,6 +43,7 @@ impl Default for AisSettings {
         Self {
             n_chains: 128,
             n_betas: 10_000,
+            target: None,
             spacing: Spacing::default(),
             base_bias: None,
             n_check: 64,
@@ -84,7 +89,7 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
 /// # Cost
 /// `n_chains × n_betas` block-Gibbs steps, 2.6 µs each on one core for 784 × 25 units. If the
 /// weights are sound, `n_check × n_betas` more steps. The pilot that chooses temperatures and the
-/// scouts add a few more.
+/// scouts add a few more. With a target, a pilot of `n_chains × 1,000` steps chooses `n_betas`.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{AisSettings, ais}, progress::Silent};
@@ -108,6 +113,15 @@ pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result
         Some(base) => (base, spread_out),
         None => (&spread_out, vec![0.0; rbm.n_visible()]),
     };
+    let (n_betas, n_pilot) = match settings.target {
+        None => (settings.n_betas, 0.0),
+        Some(target) => target.n_betas(settings.n_chains, |n_betas| {
+            let pilot = AisSettings { n_betas, ..settings.clone() };
+            let pilot = weigh(rbm, base, settings.n_chains, &pilot, Purpose::AisPilot, progress)?;
+            Ok(pilot.weights.spread())
+        })?,
+    };
+    let settings = &AisSettings { n_betas, ..settings.clone() };
     let first = weigh(rbm, base, settings.n_chains, settings, Purpose::Ais, progress)?;
     let mut log_z = LogZ {
         value: first.base + first.weights.log_mean,
@@ -116,7 +130,7 @@ pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result
         notes: first.weights.notes(),
         guarantee: Guarantee::UnbiasedZ,
         method: Method::Ais,
-        n_states: (settings.n_chains * settings.n_betas) as f64,
+        n_states: (settings.n_chains * settings.n_betas) as f64 + n_pilot,
         seconds: 0.0,
     };
     if settings.n_check == 0 {
@@ -126,6 +140,7 @@ pub fn ais(rbm: &Rbm, settings: &AisSettings, progress: &dyn Progress) -> Result
     } else {
         confirm(&mut log_z, rbm, (base, &second), settings, progress)?;
     }
+    settings.target.inspect(|target| target.tell(&mut log_z));
     log_z.seconds = begun.elapsed().as_secs_f64();
     Ok(log_z)
 }
@@ -213,8 +228,15 @@ mod tests {
             let ratios: Vec<f64> = (0..400)
                 .map(|seed| {
                     let base_bias = Some(vec![0.3; 6]);
-                    let settings =
-                        AisSettings { n_chains: 8, n_betas: 5, spacing, base_bias, n_check: 0, seed };
+                    let settings = AisSettings {
+                        n_chains: 8,
+                        n_betas: 5,
+                        spacing,
+                        base_bias,
+                        n_check: 0,
+                        seed,
+                        target: None,
+                    };
                     (ais(&rbm, &settings, &Silent).unwrap().value - exact).exp()
                 })
                 .collect();

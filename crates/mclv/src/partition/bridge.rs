@@ -3,6 +3,7 @@
 
 use super::ais::check_size;
 use super::scouts::{Errand, N_SCOUTS, Scouts, spread_out_base};
+use super::target::Target;
 use super::weights::student;
 use super::{Guarantee, LogZ, Method, Note};
 use crate::Result;
@@ -22,8 +23,11 @@ pub struct BarSettings {
     /// The number of temperatures above the base model. With `None`, a pilot finds the number at
     /// which about half of all swaps succeed.
     pub n_betas: Option<usize>,
-    /// The number of steps of each ladder that are part of the estimate.
+    /// The number of steps of each ladder that are part of the estimate. With a `target`, a pilot
+    /// chooses it instead.
     pub n_steps: usize,
+    /// A wanted standard error. The burn-in is then a quarter of the steps of the estimate.
+    pub target: Option<Target>,
     /// The number of steps that each ladder makes before those.
     pub burn_in: usize,
     /// Visible biases of the base model, as for [`ais`](super::ais).
@@ -34,7 +38,15 @@ pub struct BarSettings {
 
 impl Default for BarSettings {
     fn default() -> Self {
-        Self { n_ladders: 8, n_betas: None, n_steps: 2000, burn_in: 500, base_bias: None, seed: 0 }
+        Self {
+            n_ladders: 8,
+            n_betas: None,
+            n_steps: 2000,
+            target: None,
+            burn_in: 500,
+            base_bias: None,
+            seed: 0,
+        }
     }
 }
 
@@ -107,6 +119,19 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         None => (&spread_out, vec![0.0; rbm.n_visible()]),
     };
     let scouts = Scouts::send(rbm, Some(base), N_SCOUTS, settings.seed, Errand::Find, progress)?;
+    let mut n_pilot = 0.0;
+    let settings = &match settings.target {
+        None => settings.clone(),
+        Some(target) => {
+            let n_steps = target.n_steps(|n_steps| {
+                let pilot = BarSettings { n_steps, burn_in: n_steps / 4, ..settings.clone() };
+                let climb = Climb::new(rbm, base, &scouts, &pilot, Purpose::BarPilot, progress)?;
+                n_pilot = climb.n_states(&pilot);
+                Ok((climb.std_err, climb.n_ladders * climb.betas.len()))
+            })?;
+            BarSettings { n_steps, burn_in: n_steps / 4, ..settings.clone() }
+        }
+    };
     let climb = Climb::new(rbm, base, &scouts, settings, Purpose::Ladder, progress)?;
     let notes = climb.notes();
     let half = student(settings.n_ladders - 1) * climb.std_err;
@@ -117,7 +142,7 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         notes,
         guarantee: Guarantee::None,
         method: Method::Bar,
-        n_states: climb.n_states(settings) + scouts.n_steps as f64,
+        n_states: climb.n_states(settings) + scouts.n_steps as f64 + n_pilot,
         seconds: 0.0,
     };
     if log_z.interval.is_some() {
@@ -128,6 +153,7 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         confirm(&mut log_z, &second);
     }
     log_z.compare_with_known(TourEngine::new(rbm, &scouts.visited)?.log_z_s());
+    settings.target.inspect(|target| target.tell(&mut log_z));
     log_z.seconds = begun.elapsed().as_secs_f64();
     Ok(Bar { log_z, betas: climb.betas, swap_rates: climb.swap_rates })
 }

@@ -23,13 +23,13 @@ const TOUR_SECONDS: f64 = 60.0;
 const AIS_SECONDS: f64 = 50.0;
 /// The number of Gibbs steps that take as long as one step of AIS, which also weighs each state
 /// twice: 1.9 with 25 hidden units, 1.3 with 500.
-const AIS_STEPS: f64 = 2.0;
+pub(super) const AIS_STEPS: f64 = 2.0;
 /// The number of Gibbs steps that take as long as one step of a tour with a ladder, rounded up.
 pub(super) const LADDER_STEPS: u64 = 2;
 /// The smallest budget of steps in which tours with a ladder, with their pilots, are worthwhile.
 const MIN_LADDER_STEPS: u64 = 2_000_000;
 /// The smallest number of temperatures of AIS.
-const MIN_BETAS: usize = 300;
+pub(super) const MIN_BETAS: usize = 300;
 /// The most seconds, on a nominal machine, that the enumeration for exact samples may take if the
 /// caller did not ask for them.
 pub(crate) const CHEAP_SAMPLES: f64 = 2.0;

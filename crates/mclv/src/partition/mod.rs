@@ -20,6 +20,7 @@ mod note;
 mod plan;
 mod reverse_ais;
 mod scouts;
+mod target;
 mod weights;
 
 pub use crate::ladder::Spacing;
@@ -45,3 +46,4 @@ pub use plan::{Inputs, MethodSettings, Plan};
 pub use reverse_ais::{Origin, ReverseAisSettings, reverse_ais};
 pub use scouts::N_SCOUTS;
 pub(crate) use scouts::{spread_out_base, states_to_join};
+pub use target::Target;

@@ -248,8 +248,8 @@ impl fmt::Display for Note {
             ),
             Self::TargetMissed { ratio } => write!(
                 f,
-                "the standard error is {ratio:.2} times the target: either `max-steps` allows no more tours, \
-                 or the pilot tours underestimated the spread of tour lengths"
+                "the standard error is {ratio:.2} times the target: either `max-steps` allows no more work, \
+                 or the pilot underestimated the error"
             ),
             Self::EffectiveSampleSize { effective, n_chains, spread } => write!(
                 f,

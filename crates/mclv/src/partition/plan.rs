@@ -44,6 +44,11 @@ pub struct MethodSettings {
     /// If true, reverse AIS begins at exact samples. With `None` it does so if they take at most
     /// two seconds.
     pub exact_samples: Option<bool>,
+    /// The standard error that AIS and reverse AIS aim for, in place of the number of temperatures
+    /// of the budget.
+    pub ais_target_se: Option<f64>,
+    /// The standard error that BAR aims for, in place of `ladder_steps`.
+    pub bar_target_se: Option<f64>,
     /// The seed of all random numbers.
     pub seed: u64,
 }
@@ -60,6 +65,8 @@ impl Default for MethodSettings {
             n_ladders: BarSettings::default().n_ladders,
             ladder_steps: BarSettings::default().n_steps,
             exact_samples: None,
+            ais_target_se: None,
+            bar_target_se: None,
             seed: 0,
         }
     }
@@ -180,12 +187,15 @@ impl fmt::Display for Plan<'_> {
         let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
         let MethodSettings { effort, budget, n_ladders, ladder_steps, .. } = &self.settings;
         let seconds = |steps: f64| human_seconds(steps * step_seconds(n_visible, n_hidden));
-        let annealing = format!(
-            "{} chains through {} temperatures (about {})",
-            budget.n_chains,
-            budget.n_betas,
-            seconds((budget.n_chains * budget.n_betas) as f64)
-        );
+        let annealing = match self.settings.ais_target_se {
+            Some(target) => format!("{} chains for a standard error of {target}", budget.n_chains),
+            None => format!(
+                "{} chains through {} temperatures (about {})",
+                budget.n_chains,
+                budget.n_betas,
+                seconds((budget.n_chains * budget.n_betas) as f64)
+            ),
+        };
         for (k, method) in self.methods.iter().enumerate() {
             if k > 0 {
                 f.write_str("; else ")?;
@@ -216,11 +226,16 @@ impl fmt::Display for Plan<'_> {
                 }
                 Method::Ais => write!(f, "AIS with {annealing}")?,
                 Method::ReverseAis => write!(f, "reverse AIS with {annealing}")?,
-                Method::Bar => {
-                    let steps = n_ladders * (ladder_steps + ladder_steps / 4);
-                    let each = seconds(steps as f64);
-                    write!(f, "BAR with {n_ladders} ladders (about {each} for each temperature)")?;
-                }
+                Method::Bar => match self.settings.bar_target_se {
+                    Some(target) => {
+                        write!(f, "BAR with {n_ladders} ladders for a standard error of {target}")?;
+                    }
+                    None => {
+                        let steps = n_ladders * (ladder_steps + ladder_steps / 4);
+                        let each = seconds(steps as f64);
+                        write!(f, "BAR with {n_ladders} ladders (about {each} for each temperature)")?;
+                    }
+                },
             }
         }
         Ok(())

@@ -4,14 +4,15 @@
 use super::ais::check_size;
 use super::annealing::{Begin, anneal};
 use super::scouts::spread_out_base;
+use super::target::Target;
 use super::weights::Weights;
 use super::{Guarantee, LogZ, Method, Note};
-use crate::Result;
 use crate::bits::BitRows;
 use crate::ladder::{Kept, Path, Spacing};
 use crate::model::Rbm;
 use crate::progress::Progress;
 use crate::rng::Purpose;
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use std::time::Instant;
 
@@ -33,6 +34,8 @@ pub enum Origin {
 pub struct ReverseAisSettings {
     /// The number of temperatures between the model and the base model.
     pub n_betas: usize,
+    /// A wanted standard error. A pilot then chooses the number of temperatures.
+    pub target: Option<Target>,
     /// How the temperatures are spaced.
     pub spacing: Spacing,
     /// Visible biases of the base model, as for [`ais`](super::ais).
@@ -44,7 +47,7 @@ pub struct ReverseAisSettings {
 impl Default for ReverseAisSettings {
     /// 10,000 temperatures.
     fn default() -> Self {
-        Self { n_betas: 10_000, spacing: Spacing::default(), base_bias: None, seed: 0 }
+        Self { n_betas: 10_000, target: None, spacing: Spacing::default(), base_bias: None, seed: 0 }
     }
 }
 
@@ -88,27 +91,36 @@ pub fn reverse_ais(
     rbm.check_width(states.n_bits())?;
     let base_bias = settings.base_bias.clone().unwrap_or_else(|| spread_out_base(rbm));
     let path = Path::new(rbm, Some(&base_bias), Kept::Visible)?;
-    let mut betas = settings.spacing.ladder(&path, settings.n_betas, settings.seed, progress)?;
-    betas.reverse();
-    let begin = Begin::States(states);
-    let weights =
-        Weights::new(&anneal(&path, &betas, begin, (settings.seed, Purpose::ReverseAis), progress)?);
+    let weigh = |n_betas: usize, purpose: Purpose| {
+        let mut betas = settings.spacing.ladder(&path, n_betas, settings.seed, progress)?;
+        betas.reverse();
+        let log_w = anneal(&path, &betas, Begin::States(states), (settings.seed, purpose), progress)?;
+        Ok::<_, Error>(Weights::new(&log_w))
+    };
+    let (n_betas, n_pilot) = match settings.target {
+        None => (settings.n_betas, 0.0),
+        Some(target) => target
+            .n_betas(states.n_rows(), |n_betas| Ok(weigh(n_betas, Purpose::ReverseAisPilot)?.spread()))?,
+    };
+    let weights = weigh(n_betas, Purpose::ReverseAis)?;
     let base = path.log_z_base(0);
     let mut notes = weights.notes();
     let exact = origin == Origin::ExactSamples;
     if !exact {
         notes.push(Note::NotFromModel { origin });
     }
-    Ok(LogZ {
+    let mut log_z = LogZ {
         value: base - weights.log_mean,
         std_err: weights.known_std_err(),
         interval: None,
         notes,
         guarantee: if exact { Guarantee::UpperBound } else { Guarantee::None },
         method: Method::ReverseAis,
-        n_states: (states.n_rows() * settings.n_betas) as f64,
+        n_states: (states.n_rows() * n_betas) as f64 + n_pilot,
         seconds: begun.elapsed().as_secs_f64(),
-    })
+    };
+    settings.target.inspect(|target| target.tell(&mut log_z));
+    Ok(log_z)
 }
 
 #[cfg(test)]

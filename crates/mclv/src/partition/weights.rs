@@ -84,6 +84,11 @@ impl Weights {
         (plain.0.min(cox.0), plain.1.max(cox.1))
     }
 
+    /// The standard deviation of the log weights.
+    pub(super) fn spread(&self) -> f64 {
+        self.spread
+    }
+
     /// Returns true if the log weights vary so little that their mean can be trusted.
     pub(super) fn are_healthy(&self) -> bool {
         self.spread <= HEALTHY_SPREAD

@@ -11,7 +11,8 @@ use crate::partition::ladder::{Outcome, climb_along};
 use crate::partition::scouts::states_to_join;
 use crate::partition::{
     AisSettings, Along, BarSettings, Effort, Guarantee, LadderTourSettings, LogZ, MclvSettings, Method, Note,
-    Origin, ReverseAisSettings, ais, bar, base_bias, exact, exact_samples, nominal_seconds, reverse_ais,
+    Origin, ReverseAisSettings, Target, ais, bar, base_bias, exact, exact_samples, nominal_seconds,
+    reverse_ais,
 };
 use crate::progress::Progress;
 use crate::rng::{Purpose, stream};
@@ -42,7 +43,7 @@ pub(super) struct Work<'a> {
 }
 
 /// A stopping set that tours can be run to.
-struct Target<'a> {
+struct Destination<'a> {
     engine: TourEngine<'a>,
     /// The forecast of pilot tours to the set, if pilot tours chose it.
     forecast: Option<Forecast>,
@@ -110,6 +111,7 @@ impl<'a> Work<'a> {
                 let settings = AisSettings {
                     n_chains: settings.budget.n_chains,
                     n_betas: settings.budget.n_betas,
+                    target: self.target_of(settings.ais_target_se),
                     base_bias: self.base()?,
                     n_check: settings.budget.n_scouts.min(settings.budget.n_chains) / 2,
                     seed: settings.seed,
@@ -126,6 +128,7 @@ impl<'a> Work<'a> {
                     base_bias: self.base()?,
                     seed: settings.seed,
                     n_betas: None,
+                    target: self.target_of(settings.bar_target_se),
                 };
                 bar(rbm, &settings, self.progress)?.log_z
             }
@@ -139,7 +142,7 @@ impl<'a> Work<'a> {
         if !is_last && self.inputs.rows.is_none() && self.inputs.stopping_set.is_none() {
             return Ok(None);
         }
-        let Target { engine, forecast, note } = self.target()?;
+        let Destination { engine, forecast, note } = self.destination()?;
         let forecast = match forecast {
             Some(forecast) => Some(forecast),
             None => self.forecast(&engine, is_last)?,
@@ -173,6 +176,12 @@ impl<'a> Work<'a> {
     /// Returns the number of steps that pilots and tours may make together. `None` means no limit.
     fn max_steps(&self) -> Option<u64> {
         self.plan.settings.budget.steps(self.plan.rbm.n_visible(), self.plan.rbm.n_hidden())
+    }
+
+    /// Returns a wanted standard error with the steps that are left for it.
+    fn target_of(&self, std_err: Option<f64>) -> Option<Target> {
+        let max_steps = self.max_steps().map(|n| n.saturating_sub(self.n_states as u64));
+        std_err.map(|std_err| Target { std_err, max_steps })
     }
 
     /// Returns the states that scouts found outside `set`.
@@ -212,11 +221,11 @@ impl<'a> Work<'a> {
     }
 
     /// Returns the set that was given, or one from data, or one from pilot chains.
-    fn target(&mut self) -> Result<Target<'a>> {
+    fn destination(&mut self) -> Result<Destination<'a>> {
         let (rbm, settings) = (self.plan.rbm, &self.plan.settings);
         if let Some(set) = self.inputs.stopping_set {
             let note = Note::GivenSet { n_states: set.len() };
-            return Ok(Target { engine: TourEngine::new(rbm, set)?, forecast: None, note });
+            return Ok(Destination { engine: TourEngine::new(rbm, set)?, forecast: None, note });
         }
         let Some(rows) = self.inputs.rows else {
             let chains = PilotSettings { seed: settings.seed, ..Default::default() };
@@ -225,7 +234,11 @@ impl<'a> Work<'a> {
             let found = self.states_to_join(Some(&set))?;
             let set = set.joined_by(found.as_ref());
             let note = Note::VisitedSet { n_states: set.len() };
-            return Ok(Target { engine: TourEngine::with_set(rbm, Cow::Owned(set))?, forecast: None, note });
+            return Ok(Destination {
+                engine: TourEngine::with_set(rbm, Cow::Owned(set))?,
+                forecast: None,
+                note,
+            });
         };
         self.check_rows(rows)?;
         let rows = match settings.budget.max_states {
@@ -261,7 +274,7 @@ impl<'a> Work<'a> {
         };
         let n_joined = found.as_ref().map_or(0, StoppingSet::len);
         let note = Note::DrawnSet { n_states: engine.set().len(), n_rows, origin, n_joined };
-        Ok(Target { engine, forecast, note })
+        Ok(Destination { engine, forecast, note })
     }
 
     /// Runs reverse AIS, from exact samples if they are asked for or cheap, else from rows.
@@ -289,6 +302,7 @@ impl<'a> Work<'a> {
         };
         let reverse = ReverseAisSettings {
             n_betas: settings.budget.n_betas,
+            target: self.target_of(settings.ais_target_se),
             base_bias: self.base()?,
             seed: settings.seed,
             ..Default::default()

@@ -84,7 +84,7 @@ pub(crate) fn log_partition<'py>(
     let file = Arc::clone(&model.file);
     let (rows, set) = (rows.map(|r| Arc::clone(&r.rows)), stopping_set.map(|s| Arc::clone(&s.set)));
     let log_z = work::finish(py, n_threads, move |line| {
-        let inputs = Inputs { rows: rows.as_deref(), stopping_set: set.as_deref(), base_bias: None };
+        let inputs = Inputs { rows: rows.as_deref(), stopping_set: set.as_deref(), ..Inputs::default() };
         Plan::new(&file.rbm, method, &settings).run(&inputs, line)
     })?;
     describe(py, &log_z)

@@ -91,6 +91,10 @@ pub enum Purpose {
     ReverseAisPilot = 42,
     /// Pilots that choose the number of steps of BAR.
     BarPilot = 43,
+    /// Ladders of chains along a trajectory of models.
+    Trajectory = 44,
+    /// Pilots that put models between those of a trajectory.
+    TrajectoryPilot = 45,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

@@ -79,11 +79,15 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
     let stopping_set = logz::stopping_set(&args.work)?;
     // Stopping sets and base models come from the training rows if they are among the data.
     let near = sets.iter().find(|set| set.provenance.split == Split::Train).or(sets.first());
-    let inputs =
-        Inputs { rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref(), base_bias: None };
+    let rows = near.map(|set| &set.rows);
+    let rungs = logz::rungs(&args.work)?;
+    let inputs = Inputs { rows, stopping_set: stopping_set.as_ref(), rungs: &rungs, ..Inputs::default() };
     let settings =
         logz::settings(&model.rbm, &args.work, args.limit.seconds(&[args.method]), global, TARGET_SE);
-    let log_z = logz::answer(&Plan::new(&model.rbm, args.method, &settings), &inputs)?;
+    let plan = Plan::new(&model.rbm, args.method, &settings);
+    let by_ladder = (args.method == Some(Method::Ladder)).then_some(&plan);
+    let ladder = logz::ladder(&args.work, by_ladder, &inputs)?;
+    let log_z = logz::answer(&plan, &Inputs { ladder: ladder.as_ref(), ..inputs })?;
     let mut parts = Vec::new();
     for set in sets {
         let pseudo =

@@ -6,10 +6,12 @@ use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
 use crate::view;
 use crate::watch::Watch;
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, ensure};
 use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
-use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan, UNSEEN_MODES};
+use mclv::partition::{
+    Budget, Effort, Guarantee, Inputs, Ladder, LogZ, Method, MethodSettings, Plan, UNSEEN_MODES,
+};
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
@@ -21,6 +23,7 @@ use std::path::PathBuf;
   mclv logz model.safetensors --method mclv,ladder,ais,reverse-ais,bar,exact
   mclv logz big.safetensors --method mclv --target-se 0.01 --json
   mclv logz big.npz --method ais --data mnist --n-chains 500 --n-betas 20000
+  mclv logz runs/a/model.safetensors --method bar --rungs runs/a/snapshots
   mclv logz big.safetensors --method exact --time-limit 20h
 
 Methods:
@@ -85,8 +88,12 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let plans: Vec<Plan<'_>> =
         methods.iter().map(|&method| Plan::new(&model.rbm, method, &settings)).collect();
     let data = data(args, &model, &plans, global)?;
-    let inputs =
-        Inputs { rows: data.as_ref().map(|data| &data.rows), stopping_set: set.as_ref(), base_bias: None };
+    let rows = data.as_ref().map(|data| &data.rows);
+    let rungs = rungs(&args.work)?;
+    let inputs = Inputs { rows, stopping_set: set.as_ref(), rungs: &rungs, ..Inputs::default() };
+    let by_ladder = plans.iter().find(|plan| plan.methods() == [Method::Ladder]);
+    let ladder = ladder(&args.work, by_ladder, &inputs)?;
+    let inputs = Inputs { ladder: ladder.as_ref(), ..inputs };
     let estimates: Vec<LogZ> =
         plans.iter().map(|plan| answer(plan, &inputs)).collect::<anyhow::Result<_>>()?;
     let named: Vec<(String, &LogZ)> = estimates.iter().map(|z| (z.method.to_string(), z)).collect();
@@ -159,6 +166,41 @@ pub(crate) fn settings(
 pub(crate) fn stopping_set(work: &WorkArgs) -> anyhow::Result<Option<StoppingSet>> {
     let set = work.stopping_set.as_ref().map(|path| StoppingSet::load(path));
     set.transpose().context("--stopping-set")
+}
+
+/// Reads the models that are rungs of BAR, those of a folder in the order of their names.
+pub(crate) fn rungs(work: &WorkArgs) -> anyhow::Result<Vec<Rbm>> {
+    let mut files = Vec::new();
+    for path in &work.rungs {
+        if !path.is_dir() {
+            files.push(path.clone());
+            continue;
+        }
+        let entries = path.read_dir().with_context(|| format!("--rungs: cannot read {}", path.display()))?;
+        let mut models = entries.map(|entry| Ok(entry?.path())).collect::<std::io::Result<Vec<_>>>()?;
+        models.retain(|path| path.extension().is_some_and(|extension| extension == "safetensors"));
+        ensure!(!models.is_empty(), "--rungs: {} has no .safetensors files", path.display());
+        models.sort();
+        files.extend(models);
+    }
+    let load = |path: PathBuf| Ok(ModelFile::load(path).context("--rungs")?.rbm);
+    files.into_iter().map(load).collect()
+}
+
+/// Reads the ladder that the flags name, or makes and saves it. `plan` uses tours with a ladder.
+pub(crate) fn ladder(
+    work: &WorkArgs,
+    plan: Option<&Plan<'_>>,
+    inputs: &Inputs<'_>,
+) -> anyhow::Result<Option<Ladder>> {
+    if let Some(path) = &work.ladder {
+        return Ladder::load(path).map(Some).context("--ladder");
+    }
+    let Some(path) = &work.save_ladder else { return Ok(None) };
+    let plan = plan.context("--save-ladder needs --method ladder")?;
+    let ladder = plan.make_ladder(inputs, &Watch::new("placing rungs", "steps"))?;
+    ladder.save(path).context("--save-ladder")?;
+    Ok(Some(ladder))
 }
 
 /// Runs a plan, with a progress bar.

@@ -26,6 +26,12 @@ pub(crate) struct WorkArgs {
     /// has none]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) stopping_set: Option<PathBuf>,
+    /// ladder: read the ladder from this file, which --save-ladder wrote, instead of making it
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ladder: Option<PathBuf>,
+    /// ladder: write the ladder to this file, to use it again with other seeds or a smaller target
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "ladder")]
+    pub(crate) save_ladder: Option<PathBuf>,
     /// mclv, ladder, and any method with --target-se: step budget, including pilots: a number, `minute`
     /// (the steps of about one minute on one core), or `none`; Z by tours is unbiased only with
     /// `none`
@@ -49,6 +55,10 @@ pub(crate) struct WorkArgs {
     /// --target-se chosen by a pilot]
     #[arg(long, value_name = "N")]
     pub(crate) ladder_steps: Option<usize>,
+    /// bar: models that are rungs below the model, such as RUN/snapshots: a folder or model files, in
+    /// order [default: temperatures between independent units and the model]
+    #[arg(long, value_name = "MODELS", num_args = 1.., value_hint = ValueHint::AnyPath)]
+    pub(crate) rungs: Vec<PathBuf>,
     /// reverse-ais: start at exact samples of the model [default: if drawing them takes only
     /// seconds]
     #[arg(long, value_name = "YES", num_args = 0..=1, default_missing_value = "true")]

@@ -131,6 +131,59 @@ fn the_best_method_that_can_be_afforded_is_taken() {
 }
 
 #[test]
+fn a_ladder_is_saved_and_used_again() {
+    let sandbox = Sandbox::new().with_model("m.safetensors", 5).with_model("other.safetensors", 4);
+    let logz = ["logz", "m.safetensors", "--method", "ladder", "--target-se", "0.1"];
+    let first = sandbox.json(&[&logz[..], &["--save-ladder", "ladder.json"]].concat());
+    let again = sandbox.json(&[&logz[..], &["--ladder", "ladder.json"]].concat());
+    let (first, again) = (&first["estimates"][0], &again["estimates"][0]);
+    assert_eq!((&first["value"], &first["std_err"]), (&again["value"], &again["std_err"]));
+    assert!(number(&first["n_states"]) > number(&again["n_states"]), "{first} {again}");
+    let args = ["likelihood", "m.safetensors", "--method", "ladder", "--ladder", "ladder.json"];
+    assert!(sandbox.json(&[&args[..], &["--data", "digits"]].concat())["log_z"]["std_err"].is_number());
+    sandbox.refuses(
+        &["logz", "other.safetensors", "--method", "ladder", "--ladder", "ladder.json"],
+        &["another model", "--save-ladder"],
+    );
+    sandbox.refuses(&["logz", "m.safetensors", "--save-ladder", "l.json"], &["needs --method ladder"]);
+    sandbox.refuses(&["logz", "m.safetensors", "--ladder", "m.safetensors"], &["not an intact ladder"]);
+}
+
+#[test]
+fn snapshots_are_rungs() {
+    let sandbox = Sandbox::new();
+    let train = ["train", "digits", "--n-hidden", "8", "--epochs", "6", "--snapshots", "1,2,4", "-o", "run"];
+    sandbox.succeeds(&train);
+    let logz = ["logz", "run/model.safetensors", "--method", "exact,bar", "--rungs"];
+    let json = sandbox.json(&[&logz[..], &["run/snapshots"]].concat());
+    let (exact, bar) = (&json["estimates"][0], &json["estimates"][1]);
+    let note = &bar["notes"][0];
+    assert_eq!((&note["note"], &note["n_models"]), (&"trajectory".into(), &5.into()), "{bar}");
+    let error = number(&bar["value"]) - number(&exact["value"]);
+    assert!(error.abs() < 6.0 * number(&bar["std_err"]), "{json}");
+    sandbox.refuses(&[&logz[..], &["run/checkpoints/none"]].concat(), &["--rungs", "none"]);
+    std::fs::create_dir(sandbox.path("empty")).unwrap();
+    sandbox.refuses(&[&logz[..], &["empty"]].concat(), &["has no .safetensors files"]);
+}
+
+#[test]
+fn a_target_holds_for_ais_and_bar_too() {
+    let sandbox = trained();
+    let args = ["logz", "bars/model.safetensors", "--method", "exact,ais,bar", "--target-se", "0.05"];
+    let json = sandbox.json(&args);
+    let [exact, estimates @ ..] = json["estimates"].as_array().unwrap().as_slice() else { panic!("{json}") };
+    for estimate in estimates {
+        let std_err = number(&estimate["std_err"]);
+        assert!(std_err < 0.075, "{estimate}");
+        assert!((number(&estimate["value"]) - number(&exact["value"])).abs() < 5.0 * std_err, "{estimate}");
+    }
+    // A size that the user gave is kept.
+    let fixed = sandbox.json(&[&args[..], &["--n-betas", "100"]].concat());
+    let of_ais = &fixed["estimates"][1];
+    assert!(number(&of_ais["n_states"]) < number(&estimates[0]["n_states"]), "{of_ais}");
+}
+
+#[test]
 fn a_likelihood_has_the_interval_of_log_z_and_the_other_side() {
     let sandbox = trained();
     let args = ["likelihood", "digits/model.safetensors", "--split", "test"];

@@ -9,6 +9,7 @@ mod replica_exchange;
 mod temperatures;
 mod tempering;
 mod tours;
+mod trajectory;
 
 pub(crate) use ladders::{Base, Exchanges, History, Ladders, Rising, equally_rejecting};
 pub(crate) use path::{BaseModel, Kept, Path, Replicas};
@@ -19,3 +20,4 @@ pub use temperatures::Spacing;
 pub(crate) use tempering::Record;
 pub(crate) use tempering::{MAX_RECORDS, Tempering, combine, log_ratios, swap_rates, worst_r_hat};
 pub(crate) use tours::{LadderEngine, LadderSettings, LadderTours, Rungs};
+pub(crate) use trajectory::Trajectory;

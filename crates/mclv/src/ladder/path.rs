@@ -25,6 +25,7 @@ use crate::{Error, Result};
 use mclv_kernels::Isa;
 use mclv_kernels::layer::{Affine, Bases, Scratch, States, inputs, log_weight_at, sample_at};
 use mclv_kernels::tiles::Tiles;
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// The layer whose states chains keep.
@@ -35,7 +36,7 @@ pub(crate) enum Kept {
 }
 
 /// A model without weights, at which a leg begins: the biases of its units.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct BaseModel<'a> {
     pub(crate) visible: Cow<'a, [f32]>,
     pub(crate) hidden: Cow<'a, [f32]>,

@@ -45,7 +45,7 @@ pub(crate) struct Record {
     /// `log p*_{k+1}/p*_k` at a state of temperature `k+1`.
     pub(crate) down: Vec<Vec<f64>>,
     /// For each pair, the numbers of swaps accepted and tried.
-    swaps: Vec<(u32, u32)>,
+    pub(super) swaps: Vec<(u32, u32)>,
 }
 team::parcel!(Record { up, down, swaps });
 

@@ -31,6 +31,7 @@ use crate::team;
 use crate::tour::{AddStatistics, TourEngine};
 use crate::{Error, Result};
 use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
 use std::f64::consts::LN_2;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -49,7 +50,7 @@ const MOVE_BLOCK: u32 = 1 << 30;
 /// The rungs of one leg of a ladder: inverse temperatures that rise from 0 to 1, and the weight of
 /// each. A leg with the single rung 1 has no lowest rung that belongs to the stopping set. The
 /// weight of the last rung is that of a copy of the top rung. It is the same on all legs.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Rungs {
     pub(crate) betas: Vec<f64>,
     /// `log c_k`.

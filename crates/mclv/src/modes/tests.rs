@@ -194,7 +194,7 @@ fn shares_of_all_routes_are_those_of_enumeration() {
         let map = map(&rows);
         let counted = sampled(&rbm, &map, &settings(Effort::Tours(20_000), seed), &Silent).unwrap();
         let by_samples = ModeShares::new(&map, counted, 0.0);
-        let inputs = Inputs { rows: Some(&rows), stopping_set: Some(&set), base_bias: None };
+        let inputs = Inputs { rows: Some(&rows), stopping_set: Some(&set), ..Inputs::default() };
         let by = |method: Method, seed: u64| {
             let settings = settings(Effort::TargetSe(0.005), seed);
             mode_shares(&rbm, &map, &inputs, Some(method), &settings, &Silent).unwrap()
@@ -222,7 +222,7 @@ fn errors_in_the_method_are_caught() {
         for seed in 0..4 {
             let (rbm, rows, expected) = model(seed);
             let map = map(&rows);
-            let inputs = Inputs { rows: Some(&rows), stopping_set: Some(&set), base_bias: None };
+            let inputs = Inputs { rows: Some(&rows), stopping_set: Some(&set), ..Inputs::default() };
             let add = |v: &[u64], _: &[u64], sums: &mut [f64]| {
                 let (mode, is_far) = map.locate(v);
                 // The first state is also counted apart.

@@ -67,13 +67,13 @@ const PILOT_BETAS: usize = 200;
 const DISTANCE: f64 = 0.95;
 
 /// Below this share of accepted swaps, neighbouring temperatures hardly exchange states.
-const LOW_SWAP_RATE: f64 = 0.1;
+pub(super) const LOW_SWAP_RATE: f64 = 0.1;
 
 /// Above this R-hat, ladders have visited different states.
-const HIGH_R_HAT: f64 = 1.05;
+pub(super) const HIGH_R_HAT: f64 = 1.05;
 
 /// The smallest number of ladders that give an interval.
-const MIN_LADDERS: usize = 5;
+pub(super) const MIN_LADDERS: usize = 5;
 
 /// Estimates `log Z` by Bennett's acceptance ratio (BAR) between tempered chains.
 ///
@@ -146,16 +146,29 @@ pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result
         seconds: 0.0,
     };
     if log_z.interval.is_some() {
-        let n_ladders = settings.n_ladders.div_ceil(2).max(MIN_LADDERS);
-        let settings = BarSettings { n_ladders, ..settings.clone() };
-        let second = Climb::new(rbm, &second, &scouts, &settings, Purpose::SecondLadder, progress)?;
-        log_z.n_states += second.n_states(&settings);
-        confirm(&mut log_z, &second);
+        log_z.n_states += confirm_from(&mut log_z, rbm, &second, &scouts, settings, progress)?;
     }
     log_z.compare_with_known(TourEngine::new(rbm, &scouts.visited)?.log_z_s());
     settings.target.inspect(|target| target.tell(&mut log_z));
     log_z.seconds = begun.elapsed().as_secs_f64();
     Ok(Bar { log_z, betas: climb.betas, swap_rates: climb.swap_rates })
+}
+
+/// Runs ladders from the base model `second`, and removes the interval of an estimate, and perhaps
+/// its error bar, if they do not confirm it. Returns the number of steps that they made.
+pub(super) fn confirm_from(
+    log_z: &mut LogZ,
+    rbm: &Rbm,
+    second: &[f32],
+    scouts: &Scouts,
+    settings: &BarSettings,
+    progress: &dyn Progress,
+) -> Result<f64> {
+    let n_ladders = settings.n_ladders.div_ceil(2).max(MIN_LADDERS);
+    let settings = BarSettings { n_ladders, ..settings.clone() };
+    let second = Climb::new(rbm, second, scouts, &settings, Purpose::SecondLadder, progress)?;
+    confirm(log_z, &second);
+    Ok(second.n_states(&settings))
 }
 
 /// Removes the interval, and perhaps the error bar, if ladders from a second base model do not

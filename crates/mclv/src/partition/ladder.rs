@@ -3,11 +3,11 @@
 use super::ais::check_size;
 use super::budget::PILOT_SHARE;
 use super::interval::{Declined, mean_interval, n_carriers};
-use super::legs::{Leg, legs};
+use super::legs::legs;
 use super::scouts::{Errand, N_SCOUTS, Scouts, spread_out_base};
 use super::{Along, Effort, Guarantee, Inputs, LogZ, Method, Note, base_bias};
 use crate::ladder::{
-    Kept, LadderEngine, LadderSettings, LadderTours, Path, Pilot, Rungs, Tempering, combine,
+    BaseModel, Kept, LadderEngine, LadderSettings, LadderTours, Path, Pilot, Rungs, Tempering, combine,
     equally_rejecting, log_ratios, swap_rates,
 };
 use crate::model::Rbm;
@@ -15,7 +15,10 @@ use crate::progress::{Progress, Silent};
 use crate::rng::Purpose;
 use crate::tour::TourEngine;
 use crate::{Error, Result};
+use serde::{Deserialize, Serialize};
 use std::time::Instant;
+
+mod file;
 
 /// Settings for [`ladder`]: how many tours, their limits, the size of the ladder and the seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,7 +103,8 @@ const PILOTS: [u16; 2] = [1, 2];
 /// barriers between them.
 ///
 /// A pilot places the rungs, and parallel tempering finds their weights. Both are fixed before the
-/// tours begin, and other random numbers are used for them.
+/// tours begin, and other random numbers are used for them. `inputs` may have a [`Ladder`] that was
+/// made before.
 ///
 /// # Guarantee
 /// Without a limit, `E[Ẑ] = Z` for any number of tours ([`Guarantee::UnbiasedZ`]). With a limit, a
@@ -142,6 +146,27 @@ pub fn ladder(
     }
 }
 
+/// Returns the visible biases of the base model of the first leg.
+fn base(rbm: &Rbm, inputs: &Inputs<'_>) -> Vec<f32> {
+    match (inputs.base_bias, inputs.rows) {
+        (Some(bias), _) => bias.to_vec(),
+        (None, Some(rows)) => base_bias(&rows.column_means(), rows.n_rows()),
+        (None, None) => spread_out_base(rbm),
+    }
+}
+
+fn scouts(
+    rbm: &Rbm,
+    base: &[f32],
+    settings: &LadderTourSettings,
+    progress: &dyn Progress,
+) -> Result<Option<Scouts>> {
+    match settings.n_scouts {
+        0 => Ok(None),
+        n => Scouts::send(rbm, Some(base), n, settings.seed, Errand::Find, progress).map(Some),
+    }
+}
+
 /// What became of tours with a ladder.
 pub(super) enum Outcome {
     Estimate(LogZ),
@@ -166,19 +191,13 @@ pub(super) fn climb_along(
 ) -> Result<(Outcome, Vec<f64>)> {
     let begun = Instant::now();
     settings.check()?;
-    let base = match (inputs.base_bias, inputs.rows) {
-        (Some(bias), _) => bias.to_vec(),
-        (None, Some(rows)) => base_bias(&rows.column_means(), rows.n_rows()),
-        (None, None) => spread_out_base(rbm),
+    let base = base(rbm, inputs);
+    let scouts = scouts(rbm, &base, settings, progress)?;
+    let mut climb = match inputs.ladder {
+        Some(ladder) => ladder.for_model(rbm)?.clone(),
+        None => Ladder::with_scouts(rbm, inputs, &base, scouts.as_ref(), settings, progress)?,
     };
-    let scouts = match settings.n_scouts {
-        0 => None,
-        n => Some(Scouts::send(rbm, Some(&base), n, settings.seed, Errand::Find, progress)?),
-    };
-    let legs = legs(rbm, &base, scouts.as_ref(), inputs.rows, settings.n_clusters, settings.seed, progress)?;
-    let mut climb = Climb::new(rbm, &legs, settings, progress)?;
-    let bases: Vec<_> = legs.iter().map(|leg| leg.base.clone()).collect();
-    let path = Path::with_legs(rbm, &bases, Kept::Hidden)?;
+    let path = Path::with_legs(rbm, &climb.bases, Kept::Hidden)?;
     let top = inputs.stopping_set.map(|set| TourEngine::new(rbm, set)).transpose()?;
     let mut n_before = climb.n_steps + scouts.as_ref().map_or(0, |scouts| scouts.n_steps);
     let mut n_tours = if let Effort::Tours(n) = settings.effort { n } else { 0 };
@@ -218,20 +237,60 @@ pub(super) fn climb_along(
     Ok((Outcome::Estimate(log_z), sums))
 }
 
-/// A ladder with its weights, and what parallel tempering says of `log Z`.
-struct Climb {
-    legs: Vec<Rungs>,
+/// A ladder of models that leads to an RBM: base models, the rungs above them and their weights.
+///
+/// A pilot makes it ([`Ladder::new`]). The pilot takes most of the time of a rough estimate, so a
+/// ladder can be saved and used again for the same model, with other seeds or a smaller target.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ladder {
+    /// The SHA-256 of the parameters of the model.
+    pub(super) model: String,
+    pub(super) bases: Vec<BaseModel<'static>>,
+    pub(super) legs: Vec<Rungs>,
     /// For each leg, `log Z` by parallel tempering and its standard error.
-    estimates: Vec<(f64, f64)>,
+    pub(super) estimates: Vec<(f64, f64)>,
     /// The smallest share of accepted swaps between neighbours.
-    swap_rate: f64,
+    pub(super) swap_rate: f64,
+    /// Steps of the pilot. A ladder that was read from a file has cost none.
+    #[serde(skip)]
     n_steps: u64,
 }
 
-impl Climb {
-    /// Places the rungs of each leg, and finds their weights by parallel tempering.
-    fn new(rbm: &Rbm, legs: &[Leg], settings: &LadderTourSettings, progress: &dyn Progress) -> Result<Self> {
-        let mut climb = Self { legs: Vec::new(), estimates: Vec::new(), swap_rate: 1.0, n_steps: 0 };
+impl Ladder {
+    /// Makes a ladder to `rbm`: chooses base models, places the rungs and finds their weights by
+    /// parallel tempering. [`ladder`] does the same if `inputs` has no ladder.
+    ///
+    /// # Errors
+    /// Those of [`ladder`].
+    pub fn new(
+        rbm: &Rbm,
+        inputs: &Inputs<'_>,
+        settings: &LadderTourSettings,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let base = base(rbm, inputs);
+        let scouts = scouts(rbm, &base, settings, progress)?;
+        Self::with_scouts(rbm, inputs, &base, scouts.as_ref(), settings, progress)
+    }
+
+    fn with_scouts(
+        rbm: &Rbm,
+        inputs: &Inputs<'_>,
+        base: &[f32],
+        scouts: Option<&Scouts>,
+        settings: &LadderTourSettings,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        let legs = legs(rbm, base, scouts, inputs.rows, settings.n_clusters, settings.seed, progress)?;
+        let mut climb = Self {
+            model: file::digest(rbm),
+            bases: legs.iter().map(|leg| leg.base.clone()).collect(),
+            legs: Vec::new(),
+            estimates: Vec::new(),
+            swap_rate: 1.0,
+            n_steps: 0,
+        };
         let steps = settings.max_steps.map_or(PILOT_STEPS, |n| n / PILOT_SHARE) / legs.len() as u64;
         for (number, leg) in legs.iter().enumerate() {
             let path = Path::with_legs(rbm, std::slice::from_ref(&leg.base), Kept::Hidden)?;

@@ -157,6 +157,22 @@ pub enum Note {
         /// Where it is: an inverse temperature.
         beta: f64,
     },
+    /// The models of a trajectory, and how often their chains exchanged states.
+    Trajectory {
+        /// The smallest share of accepted swaps between two neighbours.
+        rate: f64,
+        /// Models of the trajectory.
+        n_models: usize,
+        /// Rungs: these models, the base model, and models between them.
+        n_rungs: usize,
+    },
+    /// Ladders along a trajectory disagree.
+    RungsDisagree {
+        /// The largest R-hat.
+        r_hat: f64,
+        /// The rung where it is, from 0 for the base model.
+        rung: usize,
+    },
     /// Too few steps to tell whether ladders agree.
     FewLadderSteps,
     /// No independent chain searched for modes that the estimate may miss, so there is no interval.
@@ -323,6 +339,17 @@ impl fmt::Display for Note {
                 f,
                 "ladders disagree (R-hat {r_hat:.2} at β = {beta:.3}), so the error bar may be too small; \
                  take more steps (`ladder-steps`)"
+            ),
+            Self::Trajectory { rate, n_models, n_rungs } => write!(
+                f,
+                "at least {:.0} % of swaps between neighbours of {n_rungs} rungs were accepted; {n_models} of \
+                 the rungs are the models of the trajectory",
+                100.0 * rate
+            ),
+            Self::RungsDisagree { r_hat, rung } => write!(
+                f,
+                "ladders disagree (R-hat {r_hat:.2} on rung {rung}), so the error bar may be too small; take more \
+                 steps (`ladder-steps`)"
             ),
             Self::FewLadderSteps => {
                 f.write_str("there are too few steps to tell whether ladders agree; take more (`ladder-steps`)")

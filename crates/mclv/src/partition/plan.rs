@@ -8,7 +8,7 @@
 mod work;
 
 use super::budget::{LADDER_STEPS, step_seconds};
-use super::{Along, BarSettings, Budget, Effort, LogZ, Method, nominal_seconds};
+use super::{Along, BarSettings, Budget, Effort, Ladder, LadderTourSettings, LogZ, Method, nominal_seconds};
 use crate::Result;
 use crate::chain::VisibleChain;
 use crate::data::Rows;
@@ -79,6 +79,11 @@ pub struct Inputs<'a> {
     pub rows: Option<&'a Rows>,
     /// A stopping set to use instead of one from data or from pilot chains.
     pub stopping_set: Option<&'a StoppingSet>,
+    /// The ladder of tours with a ladder, to use instead of one that a pilot makes.
+    pub ladder: Option<&'a Ladder>,
+    /// Models that are rungs of BAR below the model, such as snapshots of its training (see
+    /// [`bar_along`](super::bar_along)).
+    pub rungs: &'a [Rbm],
     /// Visible biases of the base model, to use instead of those of `rows` (see
     /// [`base_bias`](super::base_bias)).
     pub base_bias: Option<&'a [f32]>,
@@ -143,6 +148,27 @@ impl<'a> Plan<'a> {
     /// Returns true if the plan can use rows of data, so that loading them is worthwhile.
     pub fn needs_data(&self) -> bool {
         self.methods[0].uses_data()
+    }
+
+    /// Makes the ladder that the plan would use for [`Method::Ladder`], for example to save it.
+    ///
+    /// # Errors
+    /// Those of [`ladder`](super::ladder()).
+    pub fn make_ladder(&self, inputs: &Inputs<'_>, progress: &dyn Progress) -> Result<Ladder> {
+        Ladder::new(self.rbm, inputs, &self.ladder_settings(0), progress)
+    }
+
+    /// Returns the settings of tours with a ladder if `n_steps` of the budget have been spent.
+    fn ladder_settings(&self, n_steps: u64) -> LadderTourSettings {
+        let MethodSettings { effort, budget, seed, .. } = self.settings;
+        let left = budget.steps(self.rbm.n_visible(), self.rbm.n_hidden());
+        LadderTourSettings {
+            effort,
+            max_steps: left.map(|n| n.saturating_sub(n_steps) / LADDER_STEPS),
+            n_scouts: budget.n_scouts,
+            seed,
+            ..Default::default()
+        }
     }
 
     /// Carries out the plan and returns `log Z`. The steps and seconds of the result include

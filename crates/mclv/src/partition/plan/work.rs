@@ -4,14 +4,15 @@ use super::{Inputs, MethodSettings, Plan};
 use crate::bits::BitRows;
 use crate::chain::VisibleChain;
 use crate::data::{self, Binarize, Rows};
-use crate::partition::budget::{CHEAP_SAMPLES, LADDER_STEPS, SCOUT_SHARE};
+use crate::model::Rbm;
+use crate::partition::budget::{CHEAP_SAMPLES, SCOUT_SHARE};
 use crate::partition::choice::{Chosen, SetOrigin, choose};
 use crate::partition::forecast::Forecast;
 use crate::partition::ladder::{Outcome, climb_along};
 use crate::partition::scouts::states_to_join;
 use crate::partition::{
-    AisSettings, Along, BarSettings, Effort, Guarantee, LadderTourSettings, LogZ, MclvSettings, Method, Note,
-    Origin, ReverseAisSettings, Target, ais, bar, base_bias, exact, exact_samples, nominal_seconds,
+    AisSettings, Along, BarSettings, Effort, Guarantee, LogZ, MclvSettings, Method, Note, Origin,
+    ReverseAisSettings, Target, ais, bar, bar_along, base_bias, exact, exact_samples, nominal_seconds,
     reverse_ais,
 };
 use crate::progress::Progress;
@@ -84,14 +85,7 @@ impl<'a> Work<'a> {
             },
             Method::Mclv => return self.tours(is_last),
             Method::Ladder => {
-                let left = self.max_steps().map(|n| n.saturating_sub(self.n_states as u64));
-                let settings = LadderTourSettings {
-                    effort: settings.effort,
-                    max_steps: left.map(|n| n / LADDER_STEPS),
-                    n_scouts: settings.budget.n_scouts,
-                    seed: settings.seed,
-                    ..Default::default()
-                };
+                let settings = self.plan.ladder_settings(self.n_states as u64);
                 if let Some(rows) = self.inputs.rows {
                     self.check_rows(rows)?;
                 }
@@ -130,7 +124,13 @@ impl<'a> Work<'a> {
                     n_betas: None,
                     target: self.target_of(settings.bar_target_se),
                 };
-                bar(rbm, &settings, self.progress)?.log_z
+                match self.inputs.rungs {
+                    [] => bar(rbm, &settings, self.progress)?.log_z,
+                    rungs => {
+                        let models: Vec<Rbm> = rungs.iter().chain([rbm]).cloned().collect();
+                        bar_along(&models, &settings, self.progress)?
+                    }
+                }
             }
         };
         Ok(Some(log_z))

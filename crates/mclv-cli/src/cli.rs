@@ -18,7 +18,7 @@ use crate::commands::tours::ToursArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::transform::TransformArgs;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use mclv::settings::{Spelling, spell};
+use mclv::settings::{Settings, Spelling, spell};
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
 #[derive(Parser)]
@@ -54,12 +54,16 @@ impl Cli {
     /// All commands. The help of settings comes from the library and is rewritten for flags.
     pub(crate) fn spelled() -> clap::Command {
         Self::command().mut_subcommand("train", |train| {
-            train.mut_args(|arg| match arg.get_help() {
-                Some(help) => {
-                    let help = help_of_flag(&help.to_string());
-                    arg.help(help)
+            // A resumed run keeps its settings, but may be given more epochs.
+            let others = Settings::NAMES.iter().filter(|name| !["epochs", "seed"].contains(name));
+            train.mut_arg("resume", |arg| arg.conflicts_with_all(others)).mut_args(|arg| {
+                match arg.get_help() {
+                    Some(help) => {
+                        let help = help_of_flag(&help.to_string());
+                        arg.help(help)
+                    }
+                    None => arg,
                 }
-                None => arg,
             })
         })
     }

@@ -45,7 +45,7 @@ impl ModelOf {
 
     /// The input of its run.
     pub(crate) fn input(&self) -> RunInput {
-        RunInput { weights: None, data: self.data.clone(), train: self.train.settings() }
+        RunInput { data: self.data.clone(), train: self.train.settings(), ..RunInput::default() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `mclv logz`: computes log Z of a model by one or more methods.
 
-use super::{check_output, model_data, report};
+use super::{check_output, model_data, model_file, report};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
@@ -13,7 +13,7 @@ use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSet
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -40,7 +40,7 @@ Methods:
 
 The data provide stopping sets, base models and starts. They are read only if a method needs them.")]
 pub(crate) struct LogzArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// One or more of exact, mclv, ladder, ais, reverse-ais, bar [default: exact if the time limit
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     if let Some(path) = &args.report {
         check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
     }
-    let model = ModelFile::load(&args.model)?;
+    let (model_path, model) = model_file::open(&args.model, out)?;
     let methods: Vec<Option<Method>> = match args.method.as_slice() {
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let set = stopping_set(&args.work)?;
     let plans: Vec<Plan<'_>> =
         methods.iter().map(|&method| Plan::new(&model.rbm, method, &settings)).collect();
-    let data = data(args, &model, &plans, global)?;
+    let data = data(args, (&model_path, &model), &plans, global)?;
     let inputs =
         Inputs { rows: data.as_ref().map(|data| &data.rows), stopping_set: set.as_ref(), base_bias: None };
     let estimates: Vec<LogZ> =
@@ -98,11 +98,11 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
             let figure = mclv_report::log_z::figure(&named);
             blocks.insert(1, Block::chart(figure, "95 % intervals, or ± 1.96 standard errors."));
         }
-        let title = format!("log Z of {}", args.model.display());
+        let title = format!("log Z of {}", model_path.display());
         report::save(&Page::new(title, subtitle).with(Section::new("log Z", blocks)), path)?;
     }
     let json = json!({
-        "model": args.model.to_string_lossy(),
+        "model": model_path.to_string_lossy(),
         "data": data.as_ref().map(|data| &data.provenance),
         "seed": global.seed(),
         "report": args.report.as_ref().map(|path| path.to_string_lossy()),
@@ -186,7 +186,7 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
 /// The data, if a plan needs them and the model or the user names some.
 fn data(
     args: &LogzArgs,
-    model: &ModelFile,
+    (path, model): (&Path, &ModelFile),
     plans: &[Plan<'_>],
     global: &Global,
 ) -> anyhow::Result<Option<Dataset>> {
@@ -195,8 +195,7 @@ fn data(
     if args.data.is_none() && !(is_useful && is_named) {
         return Ok(None);
     }
-    let loaded =
-        model_data::load((&args.model, model), args.data.as_deref(), &args.preparation, args.split, global);
+    let loaded = model_data::load((path, model), args.data.as_deref(), &args.preparation, args.split, global);
     loaded.map(Some)
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod inspect;
 pub(crate) mod likelihood;
 pub(crate) mod logz;
 pub(crate) mod model_data;
+mod model_file;
 pub(crate) mod modes;
 pub(crate) mod plot;
 pub(crate) mod report;

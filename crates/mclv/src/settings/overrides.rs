@@ -5,8 +5,8 @@
 //! its rules are in `rules.rs`.
 
 use super::{
-    Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Snapshots, Starts, Statistics, TourLength,
-    Unfinished,
+    Auto, EstimatorName, EvalEvery, Limit, Restarts, Rule, Schedule, Snapshots, Starts, Statistics,
+    TourLength, Unfinished,
 };
 use crate::chain::VisibleChain;
 use crate::model::Init;
@@ -31,7 +31,7 @@ macro_rules! settings {
     (
         $(#[$of_struct:meta])*
         $($heading:literal { $($(#[doc = $doc:literal])+ #[arg($($arg:tt)*)] $field:ident: $Type:ty,)+ })+
-        not flags { $($(#[doc = $doc2:literal])+ $field2:ident: $Type2:ty,)+ }
+        not flags { $($(#[doc = $doc2:literal])+ #[serde($($serde:tt)*)] $field2:ident: $Type2:ty,)+ }
     ) => {
         $(#[$of_struct])*
         pub struct Settings {
@@ -44,7 +44,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc2])+
                 #[cfg_attr(feature = "clap", arg(skip))]
-                #[serde(skip_serializing_if = "Option::is_none")]
+                #[serde(skip_serializing_if = "Option::is_none", $($serde)*)]
                 pub $field2: Option<$Type2>,
             )+
         }
@@ -186,6 +186,10 @@ settings! {
         /// plateau).
         #[arg(value_name = "HOW")]
         schedule: Schedule,
+        /// Epochs at which the schedule of the learning rate begins again, such as `100,150`;
+        /// `off`: it does not begin again. Default: off.
+        #[arg(value_name = "EPOCHS")]
+        restarts: Restarts,
         /// Optimiser. Default: sgd.
         #[arg()]
         optimizer: Rule,
@@ -250,6 +254,7 @@ settings! {
 
     not flags {
         /// Seed of all random numbers; the same seed gives the same result. Default: 0.
+        #[serde(with = "crate::rng::seed::optional")]
         seed: u64,
     }
 }

@@ -19,7 +19,7 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 19] = [
+const OTHER_NAMES: [&str; 20] = [
     "binarize",
     "burn-in",
     "exact-samples",
@@ -35,6 +35,7 @@ const OTHER_NAMES: [&str; 19] = [
     "n-steps",
     "n-tours",
     "resume",
+    "shape",
     "split",
     "stopping-set",
     "target-se",

@@ -46,6 +46,7 @@ fn the_default_is_tours_for_small_models_and_chains_for_large_ones() {
         drop_last: false,
         learning_rate: 0.6,
         schedule: Schedule::Linear,
+        restarts: Restarts::default(),
         optimizer: Optimizer::Sgd { momentum: 0.0 },
         l1: 0.0,
         l2: 0.0,

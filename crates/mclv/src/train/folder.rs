@@ -40,6 +40,17 @@ impl RunFolder {
         Self { path: path.into() }
     }
 
+    /// Names the run that `path` belongs to: the run in the folder `path`, or, if `path` is a model,
+    /// checkpoint or snapshot inside a run folder, that run.
+    pub fn of(path: impl AsRef<Path>) -> Self {
+        let path = path.as_ref();
+        let is_file = path.is_file();
+        let holders = path.ancestors().skip(1).take(if is_file { 2 } else { 0 });
+        let named =
+            |folder: &Path| Self::new(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
+        holders.map(named).find(Self::holds_a_run).unwrap_or_else(|| Self::new(path))
+    }
+
     /// Returns the path of the folder itself.
     pub fn path(&self) -> &Path {
         &self.path
@@ -64,6 +75,13 @@ impl RunFolder {
     /// Returns the path of the model with the best validation likelihood.
     pub fn best_model(&self) -> PathBuf {
         self.path.join("best.safetensors")
+    }
+
+    /// Returns the path of the model that stands for the run: the best model; without one, because
+    /// the likelihood was not evaluated, the last model; or else the last checkpoint. `None` if the
+    /// folder has none of them.
+    pub fn standing_model(&self) -> Option<PathBuf> {
+        [self.best_model(), self.model(), self.checkpoint()].into_iter().find(|path| path.is_file())
     }
 
     /// Returns the path of the folder of snapshots: copies of the model after some epochs.

@@ -28,6 +28,6 @@ pub use folder::{RunFolder, RunRecord, WarningHistory};
 pub use guard::{Advice, Warning};
 pub use listener::Listener;
 pub use monitor::Metrics;
-pub use run::{Run, RunInput};
+pub use run::{Run, RunInput, StartModel};
 pub use session::Session;
 pub use training::{Outcome, Trained, Training};

@@ -1,6 +1,6 @@
 //! The arguments of `mclv train`.
 
-use crate::flags::Preparation;
+use crate::flags::{PictureShape, Preparation};
 use clap::{Args, ValueHint};
 use mclv::settings::Settings;
 use std::path::PathBuf;
@@ -29,15 +29,22 @@ pub(crate) struct TrainArgs {
     /// Run folder to create [default: runs/DATA-1, runs/DATA-2, …]
     #[arg(short, long, value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
-    /// Continue an interrupted run exactly where it stopped, with its own settings
+    /// Start from this model: a model file, or a run folder (its best model). The model decides the
+    /// number of hidden units. Without DATA, its data are used
+    #[arg(long, value_name = "MODEL", value_hint = ValueHint::AnyPath, conflicts_with = "init")]
+    pub(crate) from: Option<PathBuf>,
+    /// Continue an interrupted run exactly where it stopped, with its own settings. With --epochs N,
+    /// add N epochs to a finished run, with a new schedule of the learning rate
     #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = [
-        "data", "output", "config", "weights", "binarize", "label_column", "Settings", "no_centring"])]
+        "data", "output", "config", "weights", "binarize", "label_column", "from", "shape", "no_centring"])]
     pub(crate) resume: Option<PathBuf>,
     /// Read settings from a TOML file, such as the config.toml of a run; flags override them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
     pub(crate) config: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
+    #[command(flatten)]
+    pub(crate) picture: PictureShape,
     /// Weights of rows: a .npy or .csv file with one number of 0 or more per training row (if DATA
     /// is a file: per row of that file)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

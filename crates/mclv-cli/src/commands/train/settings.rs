@@ -2,8 +2,13 @@
 
 use super::args::TrainArgs;
 use crate::cli::Global;
+use crate::commands::model_file;
+use crate::shell;
 use anyhow::Context;
-use mclv::train::RunInput;
+use mclv::ModelFile;
+use mclv::data::DataSpec;
+use mclv::train::{RunInput, StartModel};
+use serde::Deserialize;
 
 /// Reads the configuration file, if there is one, and puts the flags over it.
 pub(super) fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
@@ -15,9 +20,23 @@ pub(super) fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunIn
         }
         None => RunInput::default(),
     };
+    if let Some(model) = &args.from {
+        let (file, _) = model_file::find(model);
+        if args.data.is_none() && args.config.is_none() {
+            let provenance = ModelFile::load(&file)?.provenance;
+            let recorded = provenance.settings.get("data").and_then(|spec| DataSpec::deserialize(spec).ok());
+            let missing = || {
+                let path = shell::path(model);
+                format!("{path} does not record its data; give yours: mclv train DATA --from {path}")
+            };
+            input.data = recorded.with_context(missing)?;
+        }
+        input.from = Some(StartModel { file, sha256: None });
+    }
     if let Some(source) = &args.data {
         input.data.source.clone_from(source);
     }
+    input.shape = args.picture.shape.or(input.shape);
     if let Some(binarize) = args.preparation.binarize {
         input.data.binarize = binarize;
     }

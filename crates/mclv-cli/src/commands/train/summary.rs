@@ -1,6 +1,7 @@
 //! The text that is printed after a finished run.
 
 use crate::output::{facts, table};
+use crate::shell;
 use mclv::human_seconds;
 use mclv::partition::Guarantee;
 use mclv::train::{Metrics, RunFolder, RunInput};
@@ -62,11 +63,14 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
     if let Some(path) = &input.weights {
         lines.push(("weights", format!("{}: likelihoods are weighted means", path.display())));
     }
+    if let Some(from) = &input.from {
+        lines.push(("from", from.file.display().to_string()));
+    }
     lines.push(("run", folder.display().to_string()));
     let files = RunFolder::new(folder);
     let is_earlier = metrics.best.as_ref().is_some_and(|best| best.epoch != metrics.epoch);
     let model = if is_earlier { files.best_model() } else { files.model() };
-    lines.push(("next", format!("mclv likelihood {}", model.display())));
+    lines.push(("next", format!("mclv likelihood {}", shell::path(&model))));
     text.push_str(&facts(&lines));
     text
 }

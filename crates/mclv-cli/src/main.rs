@@ -90,6 +90,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     match &cli.command {
         Command::Data(command) => commands::data::run(command, &cli.global, &out),
         Command::Train(args) => commands::train::run(args, &cli.global, &out),
+        Command::Sweep(args) => commands::sweep::run(args, &cli.global, &out),
         Command::Init(args) => commands::init::run(args, &cli.global, &out),
         Command::Inspect(args) => commands::inspect::run(args, &out),
         Command::Logz(args) => commands::logz::run(args, &cli.global, &out),

@@ -158,6 +158,20 @@ pub(crate) fn stopping_set(work: &WorkArgs) -> anyhow::Result<Option<StoppingSet
     set.transpose().context("--stopping-set")
 }
 
+/// Work that is expected to take at least this number of seconds is announced.
+const ANNOUNCED: f64 = 10.0;
+
+/// The methods of a plan, and the time that they take.
+fn expectation(plan: &Plan<'_>, seconds: f64) -> String {
+    let methods: Vec<String> = plan.methods().iter().map(ToString::to_string).collect();
+    let time = match plan.methods() {
+        [Method::Exact, ..] => return format!("enumeration, about {}", human_seconds(seconds)),
+        _ if seconds.is_infinite() => "without a limit of time".to_owned(),
+        _ => format!("at most about {} on one core", human_seconds(seconds)),
+    };
+    format!("by {}, {time}", methods.join(", else "))
+}
+
 /// Runs a plan, with a progress bar.
 pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
     // A plan with several methods decides later which of them to use.
@@ -168,7 +182,12 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
         Some(Method::Mclv) => ("running tours", "tours"),
         Some(_) => ("annealing", "steps"),
     };
-    let cured = plan.run(inputs, &Watch::new(what, unit)).map_err(|e| match e {
+    let watch = Watch::new(what, unit);
+    let seconds = plan.nominal_seconds();
+    if seconds >= ANNOUNCED {
+        watch.announce(&format!("log Z: {}", expectation(plan, seconds)));
+    }
+    let cured = plan.run(inputs, &watch).map_err(|e| match e {
         mclv::Error::TooSlow { limit, .. } if limit.is_finite() => {
             anyhow!("{e} with --time-limit TIME (or none)")
         }
@@ -267,6 +286,21 @@ fn grouped(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn long_work_is_announced_with_its_methods_and_its_time() {
+        use mclv::partition::{Method, MethodSettings, Plan};
+        let of = |n_hidden: usize, method| {
+            let rbm =
+                mclv::Rbm::new(100, n_hidden, &vec![0.0; 100 * n_hidden], &[0.0; 100], &vec![0.0; n_hidden]);
+            let rbm = rbm.unwrap();
+            let plan = Plan::new(&rbm, method, &MethodSettings::default());
+            super::expectation(&plan, plan.nominal_seconds())
+        };
+        assert_eq!(of(90, None), "by mclv, else ladder, else ais, at most about 1.0 min on one core");
+        assert_eq!(of(90, Some(Method::Mclv)), "by mclv, at most about 1.0 min on one core");
+        assert!(of(20, None).starts_with("enumeration, about "));
+    }
+
     #[test]
     fn large_numbers_are_grouped() {
         for (number, text) in [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (1_234_567.0, "1,234,567")] {

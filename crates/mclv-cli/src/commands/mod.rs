@@ -16,6 +16,7 @@ pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod sample;
 pub(crate) mod selftest;
+pub(crate) mod sweep;
 pub(crate) mod tours;
 pub(crate) mod train;
 pub(crate) mod transform;

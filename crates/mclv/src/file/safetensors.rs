@@ -167,6 +167,33 @@ mod tests {
     }
 
     #[test]
+    fn flat_weights_of_an_older_checkpoint_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.safetensors");
+        let rbm = random_rbm(5, 3, 1.0, 80);
+        let bytes = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
+        let tensors = [
+            ("weights", bytes(&rbm.weights())),
+            ("visible_bias", bytes(rbm.visible_bias())),
+            ("hidden_bias", bytes(rbm.hidden_bias())),
+        ];
+        let save = |facts: Option<&str>| {
+            let views = tensors.iter().map(|(name, data)| {
+                (*name, TensorView::new(Dtype::F32, vec![data.len() / 4], data).unwrap())
+            });
+            let facts = facts.map(|facts| HashMap::from([(CHECKPOINT_KEY.to_owned(), facts.to_owned())]));
+            std::fs::write(&path, safetensors::serialize(views, facts).unwrap()).unwrap();
+            ModelFile::load(&path)
+        };
+        let facts = r#"{"version": 2, "n_visible": 5, "n_hidden": 3}"#;
+        assert_eq!(save(Some(facts)).unwrap().rbm, rbm);
+        // Sizes that do not belong to the tensors, and facts without sizes.
+        assert!(save(Some(r#"{"n_visible": 3, "n_hidden": 3}"#)).is_err());
+        assert!(save(Some("{}")).is_err());
+        assert!(save(None).unwrap_err().to_string().contains("[n_visible, n_hidden] expected"));
+    }
+
+    #[test]
     fn a_newer_format_is_refused_by_name() {
         let (_folder, path, bytes) = saved();
         let version = br#"format_version\":"#;

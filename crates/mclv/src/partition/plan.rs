@@ -138,6 +138,26 @@ impl<'a> Plan<'a> {
         self.methods[0].uses_data()
     }
 
+    /// Returns the seconds that the plan takes on a nominal machine: of the enumeration if that comes
+    /// first, else at most those of its longest method. Infinite without a limit.
+    pub fn nominal_seconds(&self) -> f64 {
+        let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
+        let MethodSettings { budget, n_ladders, ladder_steps, .. } = &self.settings;
+        let seconds = |steps: f64| steps * step_seconds(n_visible, n_hidden);
+        let of = |method: &Method| match method {
+            Method::Exact => nominal_seconds(n_visible, n_hidden),
+            Method::Mclv | Method::Ladder => {
+                budget.steps(n_visible, n_hidden).map_or(f64::INFINITY, |steps| seconds(steps as f64))
+            }
+            Method::Ais | Method::ReverseAis => seconds((budget.n_chains * budget.n_betas) as f64),
+            Method::Bar => seconds((n_ladders * (ladder_steps + ladder_steps / 4)) as f64),
+        };
+        match self.methods.first() {
+            Some(Method::Exact) => of(&Method::Exact),
+            _ => self.methods.iter().map(of).fold(0.0, f64::max),
+        }
+    }
+
     /// Carries out the plan and returns `log Z`. The steps and seconds of the result include
     /// everything that was done.
     ///

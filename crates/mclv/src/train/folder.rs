@@ -413,6 +413,26 @@ mod tests {
     }
 
     #[test]
+    fn a_file_of_a_run_stands_for_the_run_and_a_run_for_its_best_model() {
+        let (_temporary, folder) = folder();
+        assert_eq!(folder.standing_model(), None);
+        std::fs::create_dir_all(folder.checkpoints()).unwrap();
+        let files = [folder.checkpoint(), folder.model(), folder.best_model()];
+        for file in &files {
+            std::fs::write(file, "").unwrap();
+            assert_eq!(folder.standing_model().as_ref(), Some(file));
+        }
+        // Without settings the folder holds no run.
+        assert_eq!(RunFolder::of(&files[1]), RunFolder::new(&files[1]));
+        std::fs::write(folder.config(), "").unwrap();
+        for file in files.iter().chain([&folder.config()]) {
+            assert_eq!(RunFolder::of(file), folder, "{}", file.display());
+        }
+        assert_eq!(RunFolder::of(folder.path()), folder);
+        assert_eq!(RunFolder::of(folder.checkpoints()).path(), folder.checkpoints());
+    }
+
+    #[test]
     fn damaged_metrics_are_refused_or_left_out() {
         let (_temporary, folder) = folder();
         let line = |k| serde_json::to_string(&epoch(k, None)).unwrap();

@@ -27,7 +27,7 @@ pub use files::Checkpoints;
 pub use folder::{RunFolder, RunRecord, WarningHistory};
 pub use guard::{Advice, Warning};
 pub use listener::Listener;
-pub use monitor::Metrics;
+pub use monitor::{JudgedRows, Metrics};
 pub use run::{Run, RunInput, StartModel};
 pub use session::Session;
 pub use training::{Outcome, Trained, Training};

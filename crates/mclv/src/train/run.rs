@@ -3,7 +3,7 @@
 use super::RunFolder;
 use super::checkpoint::Snapshot;
 use super::monitor::Metrics;
-use super::training::{Trained, Training};
+use super::training::{Trained, Training, n_kept, of_model};
 use super::weights;
 use crate::data::{self, Binarize, DataProvenance, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance};
@@ -265,6 +265,24 @@ impl Run {
     /// Returns the training data.
     pub fn train_data(&self) -> &Dataset {
         &self.train
+    }
+
+    /// Returns true if the data have validation rows that are not the training rows.
+    pub fn has_validation_rows(&self) -> bool {
+        self.validation.is_some()
+    }
+
+    /// Fills in defaults and checks settings, as a training of this run does.
+    ///
+    /// # Errors
+    /// If the settings contradict each other, the rows, or the model to start from.
+    pub fn check(&self, settings: &Settings) -> Result<CheckedSettings> {
+        let settings = match &self.start {
+            Some(rbm) => of_model(settings.clone(), rbm)?,
+            None => settings.clone(),
+        };
+        let held_out = settings.check_without_rows()?.validation_fraction;
+        settings.check(held_out.map_or(self.train.n_rows(), |share| n_kept(self.train.n_rows(), share)))
     }
 
     /// Returns the training rows.

@@ -7,7 +7,8 @@ mod settings_page;
 mod summary;
 mod watching;
 
-pub(crate) use args::TrainArgs;
+pub(crate) use args::{InputArgs, TrainArgs};
+pub(crate) use settings::resolve_with;
 
 use super::report;
 use crate::cli::Global;
@@ -35,7 +36,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             let input = resolve(args, global)?;
             let folder = match &args.output {
                 Some(folder) => folder.clone(),
-                None => free_folder(&input.data.source),
+                None => free_folder("runs", &input.data.source),
             };
             (Run::load(input, &watch)?, folder)
         }
@@ -127,8 +128,9 @@ fn resume(path: &Path, args: &TrainArgs, global: &Global, watch: &Watch) -> anyh
     Ok((run, folder))
 }
 
-/// The first of `runs/DATA-1`, `runs/DATA-2`, … that does not exist yet.
-fn free_folder(source: &str) -> PathBuf {
+/// The first of `PARENT/DATA-1`, `PARENT/DATA-2`, … that does not exist yet.
+pub(crate) fn free_folder(parent: &str, source: &str) -> PathBuf {
     let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().replace([':', ' '], "-");
-    (1..).map(|n| PathBuf::from("runs").join(format!("{stem}-{n}"))).find(|p| !p.exists()).unwrap_or_default()
+    let numbered = |n: u32| Path::new(parent).join(format!("{stem}-{n}"));
+    (1..).map(numbered).find(|path| !path.exists()).unwrap_or_default()
 }

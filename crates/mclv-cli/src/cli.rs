@@ -234,11 +234,10 @@ mod tests {
         }
         for name in Settings::NAMES.iter().filter(|name| **name != "seed") {
             let flag = format!("--{}", name.replace('_', "-"));
-            let (_, rest) = long
-                .split_once(&format!(" {flag} "))
-                .or(long.split_once(&format!(" {flag}[")))
-                .unwrap_or_else(|| panic!("{flag}"));
-            let default = rest.find("[default: ").unwrap_or_else(|| panic!("{flag} names no default"));
+            // The flag at the beginning of its own lines, not in the help of another.
+            let own = [" ", "["].iter().find_map(|end| long.split_once(&format!("\n      {flag}{end}")));
+            let (_, rest) = own.unwrap_or_else(|| panic!("{flag}"));
+            let default = rest.find("[default:").unwrap_or_else(|| panic!("{flag} names no default"));
             assert!(rest.find("\n\n").is_none_or(|end| default < end), "{flag} names no default");
         }
         // Settings of tours are apart.

@@ -296,8 +296,8 @@ mod tests {
             let plan = Plan::new(&rbm, method, &MethodSettings::default());
             super::expectation(&plan, plan.nominal_seconds())
         };
-        assert_eq!(of(90, None), "by mclv, else ladder, else ais, at most about 1.0 min on one core");
-        assert_eq!(of(90, Some(Method::Mclv)), "by mclv, at most about 1.0 min on one core");
+        assert_eq!(of(90, None), "by mclv, else ladder, else ais, at most about 60.0 s on one core");
+        assert_eq!(of(90, Some(Method::Mclv)), "by mclv, at most about 60.0 s on one core");
         assert!(of(20, None).starts_with("enumeration, about "));
     }
 

@@ -38,9 +38,9 @@ Methods:
              compared with each other; half of them start in random states.
 
 Without --method, samples are exact if this takes at most about two seconds longer than Gibbs
-chains. Otherwise Gibbs chains are tried, and tempering replaces them if they do not mix. With --start, --given or
---burn-in, the method is gibbs. If chains differ (R-hat of 1.1 or more), the samples still depend on
-where the chains started, and a warning says so.
+chains. Otherwise Gibbs chains are tried, and tempering replaces them if they do not mix. With
+--start, --given or --burn-in, the method is gibbs. If chains differ (R-hat of 1.1 or more), the
+samples still depend on where the chains started, and a warning says so.
 
 With --given, the --known units keep the values of the given rows in every step, and the other units
 are drawn from their distribution given these values. Only chains with the same known values are

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         Inputs { rows: near.map(|set| &set.rows), stopping_set: stopping_set.as_ref(), base_bias: None };
     let settings =
         logz::settings(&model.rbm, &args.work, args.limit.seconds(&[args.method]), global, TARGET_SE);
-    let log_z = logz::answer(&Plan::new(&model.rbm, args.method, &settings), &inputs)?;
+    let log_z = logz::answer(&model.rbm, &Plan::new(&model.rbm, args.method, &settings), &inputs)?;
     let mut parts = Vec::new();
     for set in sets {
         let pseudo =

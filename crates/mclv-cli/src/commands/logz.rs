@@ -9,7 +9,9 @@ use crate::watch::Watch;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
-use mclv::partition::{Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan, UNSEEN_MODES};
+use mclv::partition::{
+    Budget, Effort, Guarantee, Inputs, LogZ, Method, MethodSettings, Plan, UNSEEN_MODES, nominal_seconds,
+};
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
@@ -88,7 +90,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let inputs =
         Inputs { rows: data.as_ref().map(|data| &data.rows), stopping_set: set.as_ref(), base_bias: None };
     let estimates: Vec<LogZ> =
-        plans.iter().map(|plan| answer(plan, &inputs)).collect::<anyhow::Result<_>>()?;
+        plans.iter().map(|plan| answer(&model.rbm, plan, &inputs)).collect::<anyhow::Result<_>>()?;
     let named: Vec<(String, &LogZ)> = estimates.iter().map(|z| (z.method.to_string(), z)).collect();
     let agreement = view::agreement(&named);
     if let Some(path) = &args.report {
@@ -172,8 +174,8 @@ fn expectation(plan: &Plan<'_>, seconds: f64) -> String {
     format!("by {}, {time}", methods.join(", else "))
 }
 
-/// Runs a plan, with a progress bar.
-pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
+/// Runs a plan for this model, with a progress bar.
+pub(crate) fn answer(rbm: &Rbm, plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
     // A plan with several methods decides later which of them to use.
     let method = if let [method] = plan.methods() { Some(*method) } else { None };
     let (what, unit) = match method {
@@ -183,8 +185,9 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
         Some(_) => ("annealing", "steps"),
     };
     let watch = Watch::new(what, unit);
+    // Tours of a small model end long before their limit.
     let seconds = plan.nominal_seconds();
-    if seconds >= ANNOUNCED {
+    if seconds.min(nominal_seconds(rbm.n_visible(), rbm.n_hidden())) >= ANNOUNCED {
         watch.announce(&format!("log Z: {}", expectation(plan, seconds)));
     }
     let cured = plan.run(inputs, &watch).map_err(|e| match e {

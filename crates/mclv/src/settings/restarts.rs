@@ -90,6 +90,7 @@ impl<'de> Deserialize<'de> for Restarts {
             Text(String),
         }
         match Given::deserialize(deserializer).map_err(|_| D::Error::custom(CURE))? {
+            Given::List(epochs) if epochs.is_empty() => Err(D::Error::custom(CURE)),
             Given::List(epochs) => Ok(Self::from(epochs)),
             Given::One(epoch) => Ok(Self::from(vec![epoch])),
             Given::Text(text) => text.parse().map_err(D::Error::custom),
@@ -109,6 +110,7 @@ mod tests {
             let json = serde_json::to_value(&restarts).unwrap();
             assert_eq!(serde_json::from_value::<Restarts>(json).unwrap(), restarts);
         }
+        assert!(serde_json::from_str::<Restarts>("[]").unwrap_err().to_string().contains("`off`"));
         assert_eq!(serde_json::from_str::<Restarts>("7").unwrap().epochs(), [7]);
         assert_eq!(Restarts::from(vec![20, 10]).and(30).epochs(), [10, 20, 30]);
         for text in ["", "often", "1,,2", "-1", "1.5"] {

@@ -150,7 +150,7 @@ fn text(results: &Results, folder: &SweepFolder) -> String {
         Some((summary, n_rows, error)) => lines.push((
             "test",
             format!(
-                "{} nats per row: the chosen setting on {n_rows} test rows{}",
+                "{}: the chosen setting on {n_rows} test rows{}",
                 with_sd(&summary),
                 error.map_or(String::new(), |error| format!("; error over rows {error:.3}"))
             ),
@@ -169,7 +169,7 @@ fn text(results: &Results, folder: &SweepFolder) -> String {
 /// A mean, with the standard deviation over seeds if there are several.
 fn with_sd(summary: &Summary) -> String {
     match summary.sd {
-        Some(sd) => format!("{:.3} (sd {sd:.3} over {} seeds)", summary.mean, summary.n),
-        None => format!("{:.3}", summary.mean),
+        Some(sd) => format!("{:.3} nats per row (sd {sd:.3} over {} seeds)", summary.mean, summary.n),
+        None => format!("{:.3} nats per row", summary.mean),
     }
 }

@@ -178,7 +178,7 @@ impl Results {
         header.extend([
             "seed",
             "chosen",
-            "epochs",
+            "epochs_made",
             "best_epoch",
             "diverged_in",
             "train_log_likelihood",

@@ -156,7 +156,7 @@ fn a_finished_run_is_given_more_epochs_with_a_new_schedule() {
 
 #[test]
 fn the_shape_of_pictures_is_asked_for_once() {
-    let line = |r: usize| if r % 2 == 0 { "1,0,1,0,1,0" } else { "0,1,0,0,0,1" };
+    let line = |r: usize| if r.is_multiple_of(2) { "1,0,1,0,1,0" } else { "0,1,0,0,0,1" };
     let rows: Vec<&str> = (0..30).map(line).collect();
     let sandbox = Sandbox::new().with_file("rows.csv", rows.join("\n"));
     let train = |out: &'static str, more: &[&str]| {

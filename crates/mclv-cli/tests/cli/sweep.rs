@@ -11,7 +11,7 @@ fn rows(others: &[usize]) -> String {
     let line = |r: usize| -> String {
         let bit = |c: usize| match others.contains(&r) {
             true => 1,
-            false => (usize::from(c % 2 == r % 2) + usize::from((r * 7 + c * 5) % 11 == 0)) % 2,
+            false => (usize::from(c % 2 == r % 2) + usize::from((r * 7 + c * 5).is_multiple_of(11))) % 2,
         };
         (0..8).map(|c| bit(c).to_string()).collect::<Vec<_>>().join(",")
     };

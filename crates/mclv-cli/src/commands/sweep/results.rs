@@ -13,7 +13,7 @@ use mclv_reproduce::{Store, work};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 
-/// The test rows of a sweep. Whoever has none cannot have used them.
+/// The test rows of a sweep. They are loaded after the choice, so nothing before it can use them.
 pub(super) struct TestRows(Dataset);
 
 impl TestRows {

@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             ..Settings::default()
         };
         let data = DataSpec { source: source.clone(), seed, ..DataSpec::default() };
-        let run = Run::load(RunInput { data, train, weights: None }, &Silent)?;
+        let run = Run::load(RunInput { data, train, ..RunInput::default() }, &Silent)?;
         let mut session = run.training().begin(run.rows())?;
         let base = base_bias(&run.rows().column_means(), run.rows().n_rows());
         // The value that chooses the best model, by the reference, after each evaluated epoch.

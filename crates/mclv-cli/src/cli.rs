@@ -14,11 +14,14 @@ use crate::commands::plot::PlotArgs;
 use crate::commands::report::ReportArgs;
 use crate::commands::reproduce::ReproduceArgs;
 use crate::commands::sample::SampleArgs;
+use crate::commands::sweep::SweepArgs;
 use crate::commands::tours::ToursArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::transform::TransformArgs;
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
-use mclv::settings::{Spelling, spell};
+use mclv::settings::{Settings, Spelling, spell};
+use std::num::{ParseFloatError, ParseIntError};
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
 #[derive(Parser)]
@@ -33,11 +36,12 @@ pub(crate) struct Cli {
 const TOP_EXAMPLES: &str = "\
 Examples:
   mclv train digits                                train on the built-in digits, in seconds
-  mclv likelihood runs/digits-1/model.safetensors  likelihood of train, validation and test rows
+  mclv likelihood runs/digits-1                    likelihood of train, validation and test rows
   mclv logz model.safetensors                      exact log Z, or an estimate with an error bar
-  mclv sample model.safetensors -o samples.png     pictures of samples from the model
-  mclv tours model.safetensors                     tour lengths, and log Z estimated from them
-  mclv modes model.safetensors                     is a class lost or over-weighted?
+  mclv sample runs/digits-1 -o samples.png         pictures of samples from the model
+  mclv tours runs/digits-1                         tour lengths, and log Z estimated from them
+  mclv modes runs/digits-1                         is a class lost or over-weighted?
+  mclv sweep digits --n-hidden 8,16 --seeds 0..2   several settings, chosen by validation rows
   mclv reproduce table2 --quick                    a short version of a table of the paper
   mclv report runs/digits-1                        an HTML page about a run
   mclv data list                                   the built-in and downloadable data sets
@@ -45,24 +49,65 @@ Examples:
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
 
+/// Settings that `mclv train -h` shows. `--help` shows all.
+const COMMON_SETTINGS: [&str; 7] =
+    ["n_hidden", "gradient", "epochs", "batch_size", "learning_rate", "patience", "validation_fraction"];
+
 impl Cli {
     /// Parses the arguments of the process. Wrong usage ends the process.
     pub(crate) fn from_arguments() -> Self {
-        Self::from_arg_matches(&Self::spelled().get_matches()).unwrap_or_else(|error| error.exit())
+        let matches = Self::spelled().try_get_matches().unwrap_or_else(|error| with_tip(error).exit());
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
     /// All commands. The help of settings comes from the library and is rewritten for flags.
     pub(crate) fn spelled() -> clap::Command {
-        Self::command().mut_subcommand("train", |train| {
-            train.mut_args(|arg| match arg.get_help() {
-                Some(help) => {
-                    let help = help_of_flag(&help.to_string());
-                    arg.help(help)
-                }
-                None => arg,
-            })
-        })
+        let command = Self::command().mut_subcommand("train", |train| {
+            // A resumed run keeps its settings, but may be given more epochs.
+            let others = Settings::NAMES.iter().filter(|name| !["epochs", "seed"].contains(name));
+            train.mut_arg("resume", |arg| arg.conflicts_with_all(others)).mut_args(as_flag)
+        });
+        taking_negative_numbers(command.mut_subcommand("sweep", |sweep| sweep.mut_args(as_flag)))
     }
+}
+
+/// Rewrites the help of a setting, and hides rare settings from the short help.
+fn as_flag(arg: clap::Arg) -> clap::Arg {
+    let id = arg.get_id().as_str();
+    let is_rare = Settings::NAMES.contains(&id) && !COMMON_SETTINGS.contains(&id);
+    match arg.get_help().map(|help| help_of_flag(&help.to_string())) {
+        Some(help) if is_rare => arg.help(help).hide_short_help(true),
+        Some(help) => arg.help(help),
+        None => arg,
+    }
+}
+
+/// Lets every flag take a number below zero, so that the check of its value can name the cure.
+fn taking_negative_numbers(command: clap::Command) -> clap::Command {
+    let of_arg = |arg: clap::Arg| match arg.get_action().takes_values() && !arg.is_positional() {
+        true => arg.allow_negative_numbers(true),
+        false => arg,
+    };
+    command.mut_args(of_arg).mut_subcommands(taking_negative_numbers)
+}
+
+/// Adds a tip to an error about a value that is no number.
+pub(crate) fn with_tip(mut error: clap::Error) -> clap::Error {
+    let source = std::error::Error::source(&error);
+    let is_of = |name: &str| match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(arg)) => arg.starts_with(name),
+        _ => false,
+    };
+    let tip = match source {
+        Some(source) if source.is::<ParseIntError>() => match is_of("--seed") {
+            true => format!("give a whole number from 0 to {}", u64::MAX),
+            false => "give a whole number, not below 0".to_owned(),
+        },
+        Some(source) if source.is::<ParseFloatError>() => "give a number, such as 0.05".to_owned(),
+        _ => return error,
+    };
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    error
 }
 
 /// Turns `Rows per update. Default: 128` into `Rows per update [default: 128]`, and names of
@@ -107,6 +152,8 @@ pub(crate) enum Command {
     Data(DataCommand),
     /// Train a model; interrupted runs can be resumed
     Train(Box<TrainArgs>),
+    /// Train with several settings and seeds, and choose a setting by validation rows
+    Sweep(Box<SweepArgs>),
     /// Create an untrained model for a data set
     Init(InitArgs),
     /// Show the contents of a model file
@@ -143,7 +190,7 @@ impl Command {
     pub(crate) fn is_shared(&self) -> bool {
         match self {
             Self::Train(_) | Self::Logz(_) | Self::Likelihood(_) | Self::Tours(_) | Self::Sample(_) => true,
-            Self::Transform(_) | Self::Modes(_) => true,
+            Self::Transform(_) | Self::Modes(_) | Self::Sweep(_) => true,
             Self::Reproduce(args) => args.render.is_none(),
             _ => false,
         }
@@ -153,6 +200,49 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_line_of_a_help_is_broken_or_wider_than_100_columns() {
+        fn visit(command: &mut clap::Command) {
+            let texts = [command.get_after_help(), command.get_after_long_help()];
+            let written: Vec<String> = texts.into_iter().flatten().map(ToString::to_string).collect();
+            let long = command.render_long_help().to_string();
+            let shown = format!("{}{long}", command.render_help());
+            for line in shown.lines().chain(written.iter().flat_map(|text| text.lines())) {
+                assert!(line.chars().count() <= 100, "{}: {line}", command.get_name());
+            }
+            for line in written.iter().flat_map(|text| text.lines()) {
+                assert!(shown.lines().any(|shown| shown == line), "{} breaks: {line}", command.get_name());
+                assert!(!line.ends_with('\\'), "{}: an example takes two lines: {line}", command.get_name());
+            }
+            command.get_subcommands_mut().for_each(visit);
+        }
+        let mut command = Cli::spelled();
+        command.build();
+        visit(&mut command);
+    }
+
+    #[test]
+    fn the_short_help_of_training_fits_on_a_screen_and_names_every_default() {
+        let mut command = Cli::spelled();
+        command.build();
+        let train = command.find_subcommand_mut("train").unwrap();
+        let (short, long) = (train.render_help().to_string(), train.render_long_help().to_string());
+        assert!(short.lines().count() <= 80, "{}", short.lines().count());
+        for name in COMMON_SETTINGS {
+            assert!(short.contains(&format!("--{}", name.replace('_', "-"))), "{name}");
+        }
+        for name in Settings::NAMES.iter().filter(|name| **name != "seed") {
+            let flag = format!("--{}", name.replace('_', "-"));
+            // The flag at the beginning of its own lines, not in the help of another.
+            let own = [" ", "["].iter().find_map(|end| long.split_once(&format!("\n      {flag}{end}")));
+            let (_, rest) = own.unwrap_or_else(|| panic!("{flag}"));
+            let default = rest.find("[default:").unwrap_or_else(|| panic!("{flag} names no default"));
+            assert!(rest.find("\n\n").is_none_or(|end| default < end), "{flag} names no default");
+        }
+        // Settings of tours are apart.
+        assert!(long.contains("\nTours:\n") && !short.contains("--redraw-every"), "{long}");
+    }
 
     #[test]
     fn the_command_line_is_consistent_and_every_flag_is_explained() {

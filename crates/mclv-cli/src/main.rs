@@ -9,6 +9,7 @@ mod live;
 mod output;
 mod plot;
 mod ranks;
+mod shell;
 mod sparkline;
 mod terminal_picture;
 mod view;
@@ -17,6 +18,7 @@ mod watch;
 use cli::{Cli, Command};
 use mclv::settings::Spelling;
 use mclv::team;
+use mclv::train::RunFolder;
 use output::Output;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -88,6 +90,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     match &cli.command {
         Command::Data(command) => commands::data::run(command, &cli.global, &out),
         Command::Train(args) => commands::train::run(args, &cli.global, &out),
+        Command::Sweep(args) => commands::sweep::run(args, &cli.global, &out),
         Command::Init(args) => commands::init::run(args, &cli.global, &out),
         Command::Inspect(args) => commands::inspect::run(args, &out),
         Command::Logz(args) => commands::logz::run(args, &cli.global, &out),
@@ -125,7 +128,19 @@ fn start_logging(verbose: u8) {
 /// A command that fixes an error of the library, after a separator; empty for most errors.
 fn cure(error: &anyhow::Error) -> String {
     match error.downcast_ref() {
-        Some(mclv::Error::NotFetched { name, .. }) => format!("; fetch it with: mclv data fetch {name}"),
+        Some(mclv::Error::NotFetched { name, .. }) => {
+            format!("; fetch it with: mclv data fetch {}", shell::quoted(name))
+        }
+        Some(mclv::Error::InvalidSetting { name: "run folder", value, .. }) => {
+            format!("; to resume it: mclv train --resume {}", shell::path(value.as_ref()))
+        }
+        Some(mclv::Error::Unfinished { path, .. }) => {
+            let (run, config) = (shell::path(path), shell::path(&RunFolder::new(path).config()));
+            format!(
+                "; to finish it: mclv train --resume {run}; to train from its model as it is: mclv train --config \
+                 {config} --from {run}"
+            )
+        }
         _ => String::new(),
     }
 }

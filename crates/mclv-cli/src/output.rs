@@ -3,6 +3,7 @@
 use comfy_table::{CellAlignment, LineStyle, Table, TableStyle};
 use mclv::team;
 use serde::Serialize;
+use std::cell::RefCell;
 use std::io::Write;
 
 /// Where and how results are printed.
@@ -10,11 +11,18 @@ pub(crate) struct Output {
     json: bool,
     /// True for all processes but the first.
     silent: bool,
+    /// Lines that come before the result.
+    first: RefCell<Vec<String>>,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, silent: !team::is_first() }
+        Self { json, silent: !team::is_first(), first: RefCell::default() }
+    }
+
+    /// Puts a line before the text of the result. JSON has no such lines.
+    pub(crate) fn begin_with(&self, line: String) {
+        self.first.borrow_mut().push(line);
     }
 
     /// Prints `value` as JSON if the user asked for JSON, else the result of `text`.
@@ -27,6 +35,9 @@ impl Output {
             serde_json::to_writer_pretty(&mut out, value).map_err(std::io::Error::from)?;
             writeln!(out)?;
         } else {
+            for line in self.first.take() {
+                writeln!(out, "{line}")?;
+            }
             writeln!(out, "{}", text().trim_end())?;
         }
         Ok(out.flush()?)

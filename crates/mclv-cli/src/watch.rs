@@ -1,11 +1,13 @@
 //! Shows progress and downloads on standard error, and handles Ctrl-C.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use mclv::human_seconds;
 use mclv::progress::Progress;
 use mclv::team;
 use std::fmt::Write;
+use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Once, OnceLock};
+use std::sync::{Mutex, Once, OnceLock};
 use std::time::{Duration, Instant};
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -14,14 +16,60 @@ static N_WATCHES: AtomicUsize = AtomicUsize::new(0);
 /// count as the same signal.
 const SAME_WISH: Duration = Duration::from_secs(2);
 
-/// A progress bar with rate and remaining time; silent if standard error is not a terminal.
+/// The variable with the seconds between two lines of progress, where standard error is not a
+/// terminal; 0 for no lines.
+const PERIOD: &str = "MCLV_PROGRESS";
+/// Its default.
+const MINUTE: f64 = 60.0;
+
+/// A progress bar with rate and remaining time. If standard error is not a terminal, a line of
+/// progress is printed every minute instead.
 ///
 /// The first Ctrl-C (or SIGTERM) asks the work to stop. Another one, at least two seconds later,
 /// ends the process. If no work is watched, the first one ends the process.
 pub(crate) struct Watch {
     bar: ProgressBar,
+    what: String,
     /// True for the one process that prints.
     speaks: bool,
+    /// The lines of progress, if there is no bar.
+    lines: Option<Lines>,
+}
+
+/// Decides when a line of progress is due, and how much time is left.
+struct Lines {
+    period: Duration,
+    /// The time of the last line, and the first report: when it came, and how much was done.
+    state: Mutex<(Instant, Option<(Instant, u64)>)>,
+}
+
+impl Lines {
+    fn new(period: Duration) -> Self {
+        Self { period, state: Mutex::new((Instant::now(), None)) }
+    }
+
+    /// The lines that a variable asks for. `None` if it is 0.
+    fn of_variable(seconds: Option<&str>) -> Option<Self> {
+        let seconds = seconds.and_then(|text| text.parse().ok()).unwrap_or(MINUTE);
+        Duration::try_from_secs_f64(seconds).ok().filter(|period| !period.is_zero()).map(Self::new)
+    }
+
+    /// A line about `done` of `total` at the time `now`, if one is due.
+    fn line(&self, done: u64, total: u64, now: Instant) -> Option<String> {
+        let mut state = self.state.lock().ok()?;
+        let (began, first) = *state.1.get_or_insert((now, done));
+        if now - state.0 < self.period || total == 0 {
+            return None;
+        }
+        state.0 = now;
+        let percent = format!("{:.0} %", 100.0 * done as f64 / total as f64);
+        let left = total.saturating_sub(done) as f64 / done.saturating_sub(first) as f64;
+        let seconds = (now - began).as_secs_f64() * left;
+        Some(match seconds.is_finite() {
+            true => format!("{percent}, about {} left", human_seconds(seconds)),
+            false => percent,
+        })
+    }
 }
 
 impl Watch {
@@ -49,7 +97,17 @@ impl Watch {
             };
         };
         bar.set_style(ProgressStyle::with_template(&style).expect("a valid template").with_key("rate", rate));
-        Self { bar, speaks }
+        let lines = (speaks && !std::io::stderr().is_terminal())
+            .then(|| Lines::of_variable(std::env::var(PERIOD).ok().as_deref()))
+            .flatten();
+        Self { bar, what: what.into(), speaks, lines }
+    }
+
+    /// Announces work that takes long, unless lines of progress are switched off.
+    pub(crate) fn announce(&self, text: &str) {
+        if self.lines.is_some() || std::io::stderr().is_terminal() {
+            self.above(text);
+        }
     }
 }
 
@@ -79,6 +137,11 @@ impl Progress for Watch {
             self.bar.enable_steady_tick(Duration::from_millis(200));
         }
         self.bar.set_position(done);
+        if let Some(line) = self.lines.as_ref().and_then(|lines| lines.line(done, total, Instant::now())) {
+            let message = self.bar.message();
+            let after = if message.is_empty() { "" } else { "; " };
+            eprintln!("{}: {line}{after}{message}", self.what);
+        }
     }
 
     fn cancelled(&self) -> bool {
@@ -125,6 +188,27 @@ fn listen_for_ctrl_c() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_progress_comes_once_in_a_period() {
+        let lines = Lines::of_variable(None).unwrap();
+        assert_eq!(lines.period, Duration::from_secs(60));
+        let begun = lines.state.lock().unwrap().0;
+        let at = |seconds: u64, done: u64| lines.line(done, 400, begun + Duration::from_secs(seconds));
+        assert_eq!(at(0, 0), None);
+        assert_eq!(at(59, 90), None);
+        assert_eq!(at(100, 100).as_deref(), Some("25 %, about 5.0 min left"));
+        assert_eq!(at(159, 200), None);
+        assert_eq!(at(200, 200).as_deref(), Some("50 %, about 3.3 min left"));
+        // Work that was done before the first report says nothing about the speed.
+        let resumed = Lines::new(Duration::from_secs(1));
+        let begun = resumed.state.lock().unwrap().0;
+        assert_eq!(resumed.line(100, 200, begun + Duration::from_secs(2)).as_deref(), Some("50 %"));
+        let line = resumed.line(150, 200, begun + Duration::from_secs(12));
+        assert_eq!(line.as_deref(), Some("75 %, about 10.0 s left"));
+        assert!(Lines::of_variable(Some("0")).is_none() && Lines::of_variable(Some("-1")).is_none());
+        assert_eq!(Lines::of_variable(Some("0.5")).unwrap().period, Duration::from_millis(500));
+    }
 
     #[test]
     fn watched_work_is_asked_first_and_a_repeated_signal_is_no_second_one() {

@@ -22,4 +22,4 @@ pub mod write;
 pub use experiment::Experiment;
 pub use options::Options;
 pub use store::{Record, Store};
-pub use task::{InspectionOf, LikelihoodOf, Task, TimingOf, ToursFrom, ToursOf};
+pub use task::{InspectionOf, LikelihoodOf, ModelOf, Task, TimingOf, ToursFrom, ToursOf};

@@ -38,7 +38,7 @@ impl Options {
     /// A model trained with these settings.
     pub(crate) fn run(&self, train: &Settings) -> ModelOf {
         let data = DataSpec { source: self.data.clone(), ..DataSpec::default() };
-        ModelOf { data, train: decided(train) }
+        ModelOf::new(data, decided(train))
     }
 
     /// A model trained by the paper's protocol.

@@ -1,4 +1,4 @@
-//! Runs tasks in parallel, each on one thread, such that no task waits for a later one.
+//! Runs tasks side by side, such that no task waits for a later one.
 
 use crate::store::Store;
 use crate::task::Task;
@@ -26,21 +26,22 @@ struct State {
     failed: Option<Error>,
 }
 
-/// Runs all unfinished `tasks`, and those that they need, `n_workers` at a time.
+/// Runs all unfinished `tasks`, and those that they need, `n_threads` at a time, each on one thread.
+/// If there are fewer tasks than threads, each task has several.
 ///
-/// Results do not depend on the number of workers. An interrupted training continues from its
+/// Results do not depend on the number of threads. An interrupted training continues from its
 /// checkpoint. In a [team], each rank runs whole tasks and then waits for the others.
 ///
 /// # Errors
 /// The first error of a task. Running tasks are then asked to stop, and can be continued later.
-pub fn run(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
-    let done = run_mine(tasks, store, n_workers, listener);
+pub fn run(tasks: &[Task], store: &Store, n_threads: usize, listener: &dyn Listener) -> Result<()> {
+    let done = run_mine(tasks, store, n_threads, listener);
     team::together(done)
 }
 
 /// The tasks of this rank. They do not depend on which tasks are finished, because other ranks may
 /// be finishing theirs.
-fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn Listener) -> Result<()> {
+fn run_mine(tasks: &[Task], store: &Store, n_threads: usize, listener: &dyn Listener) -> Result<()> {
     let mut seen = HashSet::new();
     let mut waiting = Vec::new();
     // A task that another needs runs on the rank that needs it. Timings run on the first rank.
@@ -57,12 +58,12 @@ fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn List
     let open = waiting.iter().map(Task::key).collect();
     let all: f64 = waiting.iter().map(Task::nominal_seconds).sum();
     let (mut alone, waiting): (Vec<Task>, Vec<Task>) = waiting.into_iter().partition(Task::is_alone);
+    let n_workers = n_threads.min(waiting.len()).max(1);
     let shares = Shares { all, done: Mutex::default(), stop: AtomicBool::new(false), listener };
     let state = Mutex::new(State { waiting, open, n_done: 0, failed: None });
     let changed = Condvar::new();
     let sets = work::DataSets::default();
     let work = || {
-        let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("one thread");
         loop {
             let mut now = state.lock().expect("no worker panics");
             let task = loop {
@@ -77,14 +78,17 @@ fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn List
                 }
             };
             drop(now);
+            let n_each = if task.is_alone() { 1 } else { n_threads / n_workers };
+            let threads = rayon::ThreadPoolBuilder::new().num_threads(n_each).build().expect("threads");
             let begun = Instant::now();
-            let (done, cpu) = one.install(|| {
+            let (done, cpu) = threads.install(|| {
                 let begun = ThreadTime::now();
                 (work::run(&task, store, &sets, &shares.of(&task)), begun.elapsed().as_secs_f64())
             });
             let kept = done.and_then(|(result, before)| {
                 let seconds = before + begun.elapsed().as_secs_f64();
-                store.put(&task, result, seconds, (before == 0.0).then_some(cpu))
+                // The clock of one thread does not count the work of others.
+                store.put(&task, result, seconds, (before == 0.0 && n_each == 1).then_some(cpu))
             });
             let mut now = state.lock().expect("no worker panics");
             match kept {
@@ -108,7 +112,7 @@ fn run_mine(tasks: &[Task], store: &Store, n_workers: usize, listener: &dyn List
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..n_workers.max(1) {
+        for _ in 0..n_workers {
             scope.spawn(work);
         }
     });

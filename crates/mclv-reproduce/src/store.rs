@@ -46,6 +46,8 @@ impl Record {
 /// A folder of results. Only one process, or one team of processes, uses it at a time.
 pub struct Store {
     folder: PathBuf,
+    /// True if finished trainings keep their checkpoints.
+    pub(crate) keeps_checkpoints: bool,
     /// The lock, held by the first rank.
     _lock: Option<File>,
 }
@@ -59,7 +61,7 @@ impl Store {
         let runs = folder.join("runs");
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
         if !team::is_first() {
-            return Ok(Self { folder: folder.into(), _lock: None });
+            return Ok(Self { folder: folder.into(), keeps_checkpoints: false, _lock: None });
         }
         let path = runs.join(".lock");
         let lock = File::create(&path).map_err(Error::io("create", &path))?;
@@ -70,7 +72,14 @@ impl Store {
                 cure: "another process is using this folder; wait for it, or choose another folder",
             });
         }
-        Ok(Self { folder: folder.into(), _lock: Some(lock) })
+        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _lock: Some(lock) })
+    }
+
+    /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
+    /// chains.
+    #[must_use]
+    pub fn keeping_checkpoints(self) -> Self {
+        Self { keeps_checkpoints: true, ..self }
     }
 
     /// The folder.

@@ -5,9 +5,10 @@ use mclv::chain::VisibleChain;
 use mclv::data::DataSpec;
 use mclv::partition::nominal_seconds;
 use mclv::settings::{CheckedSettings, EstimatorSettings, Settings, TourLength};
-use mclv::train::RunInput;
+use mclv::train::{RunInput, StartModel};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::path::PathBuf;
 
 /// A piece of work. Equal tasks of different experiments run only once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -35,17 +36,37 @@ pub struct ModelOf {
     pub data: DataSpec,
     /// The settings of training.
     pub train: CheckedSettings,
+    /// The weights of the rows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weights: Option<PathBuf>,
+    /// The height and width of the rows, if they are pictures and the data do not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<(usize, usize)>,
+    /// The model that training starts from, with its digest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<StartModel>,
 }
 
 impl ModelOf {
+    /// A model that is trained on these data, from an initial model.
+    pub(crate) fn new(data: DataSpec, train: CheckedSettings) -> Self {
+        Self { data, train, weights: None, shape: None, from: None }
+    }
+
     /// The same with other settings.
     pub(crate) fn with(&self, settings: Settings) -> Self {
-        Self { data: self.data.clone(), train: decided(&settings.over(self.train.settings())) }
+        Self { train: decided(&settings.over(self.train.settings())), ..self.clone() }
     }
 
     /// The input of its run.
     pub(crate) fn input(&self) -> RunInput {
-        RunInput { weights: None, data: self.data.clone(), train: self.train.settings() }
+        RunInput {
+            shape: self.shape,
+            weights: self.weights.clone(),
+            from: self.from.clone(),
+            data: self.data.clone(),
+            train: self.train.settings(),
+        }
     }
 }
 
@@ -251,7 +272,7 @@ mod tests {
     fn whatever_decides_the_result_is_in_the_key() {
         let gradient = Some(EstimatorName::Pcd);
         let train = decided(&Settings { gradient, ..Settings::default() });
-        let model = ModelOf { data: DataSpec::default(), train };
+        let model = ModelOf::new(DataSpec::default(), train);
         let key = |model: &ModelOf| Task::Train(model.clone()).key();
         let other = model.with(Settings { l2: Some(1e-9), ..Settings::default() });
         assert_eq!(key(&model), key(&model.clone()));

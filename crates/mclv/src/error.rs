@@ -188,6 +188,16 @@ pub enum Error {
         /// The digest found.
         found: String,
     },
+    /// A run has not ended, but the caller wants to go on after its end.
+    #[error("the run in {path} has made {done} of {epochs} epochs; it can be given more only after its end")]
+    Unfinished {
+        /// The run folder.
+        path: PathBuf,
+        /// The epochs made.
+        done: usize,
+        /// The epochs of the run.
+        epochs: usize,
+    },
     /// Enumeration would take longer than the caller allows.
     #[error("exact enumeration of 2^{n_units} states would take about {}{}", human_seconds(*.seconds),
         if .limit.is_finite() { format!(" ({} allowed); raise the limit", human_seconds(*.limit)) }

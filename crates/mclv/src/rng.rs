@@ -4,6 +4,8 @@
 //! results do not depend on threads, and any draw can be repeated. See [`mclv_kernels::rng`] for
 //! the generator.
 
+pub(crate) mod seed;
+
 pub use mclv_kernels::rng::{Draws, Reader, Stream};
 pub use rand_core::Rng;
 

@@ -106,7 +106,7 @@ fn digits(train: Settings) -> RunInput {
         seed: Some(3),
         ..train
     };
-    RunInput { weights: None, data, train }
+    RunInput { data, train, ..RunInput::default() }
 }
 
 /// The metrics without the times, which no two runs share.
@@ -415,7 +415,7 @@ fn the_exact_gradient_reaches_the_optimum() {
         ..with(EstimatorName::Exact)
     };
     let run = folder.path().join("run");
-    let outcome = trained(&run, &RunInput { weights: None, data, train });
+    let outcome = trained(&run, &RunInput { data, train, ..RunInput::default() });
     let Outcome::Finished { metrics, .. } = outcome else { panic!("{outcome:?}") };
     let gap = -30f64.ln() - metrics.train_log_likelihood.unwrap();
     assert!(gap > -1e-9 && gap < 0.1, "{gap} nats from the optimum after {}", human_seconds(metrics.seconds));
@@ -488,6 +488,7 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
             seed: Some(1),
             ..with(EstimatorName::Exact)
         },
+        ..RunInput::default()
     };
     let Outcome::Finished { metrics: last, .. } = trained(&path("run"), &input) else { panic!() };
     // The weighted optimum: with weights 3 and 1 and n1, n2 training rows, p = 3 n1/(3 n1 + n2).
@@ -546,7 +547,7 @@ fn a_file_of_a_few_rows_can_be_learnt() {
         let data = DataSpec { source: path.to_str().unwrap().into(), ..DataSpec::default() };
         let train = Settings { n_hidden: Some(1), epochs: Some(3.into()), ..settings };
         let run = folder.path().join(name);
-        let outcome = trained(&run, &RunInput { weights: None, data, train });
+        let outcome = trained(&run, &RunInput { data, train, ..RunInput::default() });
         let Outcome::Finished { metrics, .. } = outcome else { panic!("{outcome:?}") };
         assert!(metrics.train_log_likelihood.unwrap().is_finite());
         assert_eq!(metrics.validation_log_likelihood, None);

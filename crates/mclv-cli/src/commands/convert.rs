@@ -1,6 +1,6 @@
 //! `mclv convert`: converts models between file formats.
 
-use super::{check_overwrite, hdf5};
+use super::{check_overwrite, hdf5, model_file};
 use crate::output::{Output, facts};
 use anyhow::bail;
 use clap::{Args, ValueHint};
@@ -19,7 +19,7 @@ The extension of a file decides its format. An .npz file holds components_, inte
 intercept_hidden_. OUT.npy becomes OUT.weights.npy, OUT.visible_bias.npy and OUT.hidden_bias.npy.
 HDF5 files (.h5, .hdf5) need a program that was built with `--features hdf5`.")]
 pub(crate) struct ConvertArgs {
-    /// The model to read
+    /// The model to read: a model file, a checkpoint, or a run folder (its best model)
     #[arg(value_name = "IN", value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
     /// The file to write
@@ -39,18 +39,21 @@ pub(crate) fn run(args: &ConvertArgs, out: &Output) -> anyhow::Result<()> {
     if args.update.is_some() && !from_hdf5 && !to_hdf5 {
         bail!("--update works only with HDF5 files (.h5, .hdf5)");
     }
-    let model = if from_hdf5 { hdf5::load(&args.input, args.update)? } else { ModelFile::load(&args.input)? };
+    let (input, model) = match from_hdf5 {
+        true => (args.input.clone(), hdf5::load(&args.input, args.update)?),
+        false => model_file::open(&args.input, out)?,
+    };
     if to_hdf5 {
         // If both files are HDF5, --update chooses from the first.
         hdf5::save(&model.rbm, &args.output, args.update.filter(|_| !from_hdf5).unwrap_or(1))?;
     } else {
         model.save(&args.output)?;
     }
-    let loses = ModelFile::keeps_provenance(&args.input) && !ModelFile::keeps_provenance(&args.output);
+    let loses = ModelFile::keeps_provenance(&input) && !ModelFile::keeps_provenance(&args.output);
     let (n_visible, n_hidden) = (model.rbm.n_visible(), model.rbm.n_hidden());
     let files: Vec<String> =
         ModelFile::files(&args.output).iter().map(|f| f.to_string_lossy().into_owned()).collect();
-    let json = json!({ "input": args.input.to_string_lossy(), "output": args.output.to_string_lossy(),
+    let json = json!({ "input": input.to_string_lossy(), "output": args.output.to_string_lossy(),
         "files": files, "n_visible": n_visible, "n_hidden": n_hidden, "provenance_kept": !loses });
     out.print(&json, || {
         let mut lines =

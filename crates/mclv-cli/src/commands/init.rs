@@ -2,12 +2,14 @@
 
 use super::check_overwrite;
 use crate::cli::Global;
-use crate::flags::DataArgs;
+use crate::flags::{DataArgs, PictureShape};
 use crate::output::{Output, facts};
+use crate::shell;
 use crate::watch::Watch;
+use anyhow::Context;
 use clap::{Args, ValueHint};
 use mclv::data::{self, Split};
-use mclv::{Init, ModelFile, Provenance};
+use mclv::{Init, ModelFile, Provenance, picture};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -29,6 +31,8 @@ pub(crate) struct InitArgs {
     #[arg(long, default_value = "train", value_name = "SPLIT")]
     pub(crate) split: Split,
     #[command(flatten)]
+    pub(crate) picture: PictureShape,
+    #[command(flatten)]
     pub(crate) output: OutputFile,
 }
 
@@ -46,7 +50,11 @@ pub(crate) struct OutputFile {
 pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     check_overwrite(&args.output.path, args.output.force)?;
     let spec = args.data.preparation.spec(&args.data.source, args.split, global);
-    let set = data::load(&spec, &Watch::new("fetching", "B"))?;
+    let mut set = data::load(&spec, &Watch::new("fetching", "B"))?;
+    if let Some(shape) = args.picture.shape {
+        picture::check_shape(shape, set.n_columns()).context("--shape")?;
+        set.provenance.image_shape = Some(shape);
+    }
     let rbm = args.init.model(&set.rows, args.n_hidden, global.seed())?;
     let settings = json!({ "command": "init", "init": args.init, "n_hidden": args.n_hidden, "data": spec });
     let provenance = Provenance {
@@ -64,7 +72,7 @@ pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Res
         facts(&[
             ("wrote", args.output.path.display().to_string()),
             ("units", format!("{n_visible} visible, {n_hidden} hidden")),
-            ("next", format!("mclv likelihood {}", args.output.path.display())),
+            ("next", format!("mclv train --from {}", shell::path(&args.output.path))),
         ])
     })
 }

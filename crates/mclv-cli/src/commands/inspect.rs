@@ -1,5 +1,6 @@
 //! `mclv inspect`: shows the contents of a model file.
 
+use super::model_file;
 use crate::output::{Output, facts, table};
 use clap::{Args, ValueHint};
 use mclv::ModelFile;
@@ -10,7 +11,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Example:\n  mclv inspect model.safetensors")]
 pub(crate) struct InspectArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
 }
@@ -40,19 +41,21 @@ impl Summary {
 }
 
 pub(crate) fn run(args: &InspectArgs, out: &Output) -> anyhow::Result<()> {
-    let ModelFile { rbm, provenance } = ModelFile::load(&args.model)?;
+    let (model_path, ModelFile { rbm, provenance }) = model_file::open(&args.model, out)?;
     let (n_visible, n_hidden) = (rbm.n_visible(), rbm.n_hidden());
     let summaries =
         [Summary::of(&rbm.weights()), Summary::of(rbm.visible_bias()), Summary::of(rbm.hidden_bias())];
     let [w, b, a] = &summaries;
-    let json = json!({ "model": args.model.to_string_lossy(), "n_visible": n_visible, "n_hidden": n_hidden,
+    let json = json!({ "model": model_path.to_string_lossy(), "n_visible": n_visible, "n_hidden": n_hidden,
         "weights": w, "visible_bias": b, "hidden_bias": a, "provenance": provenance });
     out.print(&json, || {
         let unknown = || "not recorded".to_owned();
         let made = match (&provenance.imported_from, provenance.settings.get("command")) {
             (Some(file), _) => format!("imported from {file}"),
             (None, Some(command)) => {
-                format!("mclv {} {}", provenance.mclv_version, command.as_str().unwrap_or_default())
+                let from = provenance.settings["from"]["file"].as_str();
+                let from = from.map_or(String::new(), |file| format!(", from {file}"));
+                format!("mclv {} {}{from}", provenance.mclv_version, command.as_str().unwrap_or_default())
             }
             (None, None) => unknown(),
         };
@@ -60,7 +63,7 @@ pub(crate) fn run(args: &InspectArgs, out: &Output) -> anyhow::Result<()> {
             format!("{} ({}, {} rows, {}), SHA-256 {}", d.name, d.split, d.n_rows, d.preparation(), d.sha256)
         });
         let mut text = facts(&[
-            ("model", args.model.display().to_string()),
+            ("model", model_path.display().to_string()),
             ("units", format!("{n_visible} visible, {n_hidden} hidden")),
             ("made by", made),
             ("seed", provenance.seed.map_or_else(unknown, |s| s.to_string())),

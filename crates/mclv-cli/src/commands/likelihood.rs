@@ -1,13 +1,13 @@
 //! `mclv likelihood`: computes the log-likelihood of data under a model.
 
-use super::{logz, model_data};
+use super::{logz, model_data, model_file};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
 use clap::{Args, ValueHint};
 use mclv::data::{self, Split};
 use mclv::partition::{Guarantee, Inputs, Method, Plan};
-use mclv::{Likelihood, ModelFile, human_seconds};
+use mclv::{Likelihood, human_seconds};
 use serde::Serialize;
 use serde_json::json;
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ too high. The standard error over rows shows how much the mean varies between sa
 grey values, the result is a lower bound on the expected log-likelihood of binarised rows. Do not
 compare results of different binarisations.")]
 pub(crate) struct LikelihoodArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]
@@ -67,10 +67,10 @@ struct Part {
 }
 
 pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
-    let model = ModelFile::load(&args.model)?;
+    let (model_path, model) = model_file::open(&args.model, out)?;
     // Read the data before the long work, so that a wrong name costs no time.
     let sets = model_data::load_parts(
-        (&args.model, &model),
+        (&model_path, &model),
         args.data.as_deref(),
         &args.preparation,
         &args.split,
@@ -87,7 +87,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
     let plan = Plan::new(&model.rbm, args.method, &settings);
     let by_ladder = (args.method == Some(Method::Ladder)).then_some(&plan);
     let ladder = logz::ladder(&args.work, by_ladder, &inputs)?;
-    let log_z = logz::answer(&plan, &Inputs { ladder: ladder.as_ref(), ..inputs })?;
+    let log_z = logz::answer(&model.rbm, &plan, &Inputs { ladder: ladder.as_ref(), ..inputs })?;
     let mut parts = Vec::new();
     for set in sets {
         let pseudo =
@@ -102,7 +102,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
             data: set.provenance,
         });
     }
-    let json = json!({ "model": args.model.to_string_lossy(), "log_z": logz::to_json(&log_z), "likelihoods": parts });
+    let json = json!({ "model": model_path.to_string_lossy(), "log_z": logz::to_json(&log_z), "likelihoods": parts });
     out.print(&json, || {
         let first = &parts[0].data;
         let exact = log_z.guarantee == Guarantee::Exact;

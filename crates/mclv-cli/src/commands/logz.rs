@@ -1,6 +1,6 @@
 //! `mclv logz`: computes log Z of a model by one or more methods.
 
-use super::{check_output, model_data, report};
+use super::{check_output, model_data, model_file, report};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
@@ -11,11 +11,12 @@ use clap::{Args, ValueHint};
 use mclv::data::{Dataset, Split};
 use mclv::partition::{
     Budget, Effort, Guarantee, Inputs, Ladder, LogZ, Method, MethodSettings, Plan, UNSEEN_MODES,
+    nominal_seconds,
 };
 use mclv::{ModelFile, Rbm, StoppingSet, human_seconds};
 use mclv_report::page::{Block, Page, Section};
 use serde_json::{Value, json};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -43,7 +44,7 @@ Methods:
 
 The data provide stopping sets, base models and starts. They are read only if a method needs them.")]
 pub(crate) struct LogzArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// One or more of exact, mclv, ladder, ais, reverse-ais, bar [default: exact if the time limit
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     if let Some(path) = &args.report {
         check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
     }
-    let model = ModelFile::load(&args.model)?;
+    let (model_path, model) = model_file::open(&args.model, out)?;
     let methods: Vec<Option<Method>> = match args.method.as_slice() {
         [] => vec![None],
         methods => methods.iter().copied().map(Some).collect(),
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let set = stopping_set(&args.work)?;
     let plans: Vec<Plan<'_>> =
         methods.iter().map(|&method| Plan::new(&model.rbm, method, &settings)).collect();
-    let data = data(args, &model, &plans, global)?;
+    let data = data(args, (&model_path, &model), &plans, global)?;
     let rows = data.as_ref().map(|data| &data.rows);
     let rungs = rungs(&args.work)?;
     let inputs = Inputs { rows, stopping_set: set.as_ref(), rungs: &rungs, ..Inputs::default() };
@@ -95,7 +96,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let ladder = ladder(&args.work, by_ladder, &inputs)?;
     let inputs = Inputs { ladder: ladder.as_ref(), ..inputs };
     let estimates: Vec<LogZ> =
-        plans.iter().map(|plan| answer(plan, &inputs)).collect::<anyhow::Result<_>>()?;
+        plans.iter().map(|plan| answer(&model.rbm, plan, &inputs)).collect::<anyhow::Result<_>>()?;
     let named: Vec<(String, &LogZ)> = estimates.iter().map(|z| (z.method.to_string(), z)).collect();
     let agreement = view::agreement(&named);
     if let Some(path) = &args.report {
@@ -105,11 +106,11 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
             let figure = mclv_report::log_z::figure(&named);
             blocks.insert(1, Block::chart(figure, "95 % intervals, or ± 1.96 standard errors."));
         }
-        let title = format!("log Z of {}", args.model.display());
+        let title = format!("log Z of {}", model_path.display());
         report::save(&Page::new(title, subtitle).with(Section::new("log Z", blocks)), path)?;
     }
     let json = json!({
-        "model": args.model.to_string_lossy(),
+        "model": model_path.to_string_lossy(),
         "data": data.as_ref().map(|data| &data.provenance),
         "seed": global.seed(),
         "report": args.report.as_ref().map(|path| path.to_string_lossy()),
@@ -203,8 +204,22 @@ pub(crate) fn ladder(
     Ok(Some(ladder))
 }
 
-/// Runs a plan, with a progress bar.
-pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
+/// Work that is expected to take at least this number of seconds is announced.
+const ANNOUNCED: f64 = 10.0;
+
+/// The methods of a plan, and the time that they take.
+fn expectation(plan: &Plan<'_>, seconds: f64) -> String {
+    let methods: Vec<String> = plan.methods().iter().map(ToString::to_string).collect();
+    let time = match plan.methods() {
+        [Method::Exact, ..] => return format!("enumeration, about {}", human_seconds(seconds)),
+        _ if seconds.is_infinite() => "without a limit of time".to_owned(),
+        _ => format!("at most about {} on one core", human_seconds(seconds)),
+    };
+    format!("by {}, {time}", methods.join(", else "))
+}
+
+/// Runs a plan for this model, with a progress bar.
+pub(crate) fn answer(rbm: &Rbm, plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<LogZ> {
     // A plan with several methods decides later which of them to use.
     let method = if let [method] = plan.methods() { Some(*method) } else { None };
     let (what, unit) = match method {
@@ -213,7 +228,13 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
         Some(Method::Mclv) => ("running tours", "tours"),
         Some(_) => ("annealing", "steps"),
     };
-    let cured = plan.run(inputs, &Watch::new(what, unit)).map_err(|e| match e {
+    let watch = Watch::new(what, unit);
+    // Tours of a small model end long before their limit.
+    let seconds = plan.nominal_seconds();
+    if seconds.min(nominal_seconds(rbm.n_visible(), rbm.n_hidden())) >= ANNOUNCED {
+        watch.announce(&format!("log Z: {}", expectation(plan, seconds)));
+    }
+    let cured = plan.run(inputs, &watch).map_err(|e| match e {
         mclv::Error::TooSlow { limit, .. } if limit.is_finite() => {
             anyhow!("{e} with --time-limit TIME (or none)")
         }
@@ -231,7 +252,7 @@ pub(crate) fn answer(plan: &Plan<'_>, inputs: &Inputs<'_>) -> anyhow::Result<Log
 /// The data, if a plan needs them and the model or the user names some.
 fn data(
     args: &LogzArgs,
-    model: &ModelFile,
+    (path, model): (&Path, &ModelFile),
     plans: &[Plan<'_>],
     global: &Global,
 ) -> anyhow::Result<Option<Dataset>> {
@@ -240,8 +261,7 @@ fn data(
     if args.data.is_none() && !(is_useful && is_named) {
         return Ok(None);
     }
-    let loaded =
-        model_data::load((&args.model, model), args.data.as_deref(), &args.preparation, args.split, global);
+    let loaded = model_data::load((path, model), args.data.as_deref(), &args.preparation, args.split, global);
     loaded.map(Some)
 }
 
@@ -313,6 +333,21 @@ fn grouped(number: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn long_work_is_announced_with_its_methods_and_its_time() {
+        use mclv::partition::{Method, MethodSettings, Plan};
+        let of = |n_hidden: usize, method| {
+            let rbm =
+                mclv::Rbm::new(100, n_hidden, &vec![0.0; 100 * n_hidden], &[0.0; 100], &vec![0.0; n_hidden]);
+            let rbm = rbm.unwrap();
+            let plan = Plan::new(&rbm, method, &MethodSettings::default());
+            super::expectation(&plan, plan.nominal_seconds())
+        };
+        assert_eq!(of(90, None), "by mclv, else ladder, else ais, at most about 60.0 s on one core");
+        assert_eq!(of(90, Some(Method::Mclv)), "by mclv, at most about 60.0 s on one core");
+        assert!(of(20, None).starts_with("enumeration, about "));
+    }
+
     #[test]
     fn large_numbers_are_grouped() {
         for (number, text) in [(0.0, "0"), (999.0, "999"), (1000.0, "1,000"), (1_234_567.0, "1,234,567")] {

@@ -80,7 +80,7 @@ pub(crate) fn load_parts(
     Ok(sets)
 }
 
-/// The given shape, or else that of the data, or else that of the model's training data.
+/// The given shape, or else that of the model's training data, or else that of the data.
 pub(crate) fn image_shape<'a>(
     asked: Option<(usize, usize)>,
     model: &ModelFile,
@@ -93,5 +93,6 @@ pub(crate) fn image_shape<'a>(
     }
     let of_sets = sets.find_map(|set| set.image_shape);
     let of_model = model.provenance.data.as_ref().and_then(|data| data.image_shape);
-    Ok(of_sets.or(of_model).filter(|&shape| picture::check_shape(shape, n_visible).is_ok()))
+    let fits = |&shape: &(usize, usize)| picture::check_shape(shape, n_visible).is_ok();
+    Ok(of_model.filter(fits).or(of_sets.filter(fits)))
 }

@@ -1,7 +1,7 @@
 //! `mclv modes`: shows which share of a model's mass is near which rows, beside the share of the
 //! data.
 
-use super::model_data;
+use super::{model_data, model_file};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit};
 use crate::output::{Output, table, wrapped};
@@ -9,11 +9,11 @@ use crate::watch::Watch;
 use anyhow::{Context, anyhow};
 use clap::{Args, ValueHint};
 use mclv::data::Split;
+use mclv::human_seconds;
 use mclv::modes::{
     FALSE_ALARMS, ModeKind, ModeMap, ModeSettings, ModeShare, ModeShares, ShareGuarantee, mode_shares,
 };
 use mclv::partition::{Budget, Effort, Inputs, Method, MethodSettings, StepLimit};
-use mclv::{ModelFile, human_seconds};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 
@@ -36,7 +36,7 @@ Methods:
   mclv    Counts states along tours from the hidden states of the data.
   ladder  Counts states along tours up and down a ladder of models. They return at any size.")]
 pub(crate) struct ModesArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]
@@ -73,8 +73,8 @@ pub(crate) struct ModesArgs {
 }
 
 pub(crate) fn run(args: &ModesArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
-    let model = ModelFile::load(&args.model)?;
-    let named = (args.model.as_path(), &model);
+    let (model_path, model) = model_file::open(&args.model, out)?;
+    let named = (model_path.as_path(), &model);
     let data = model_data::load(named, args.data.as_deref(), &args.preparation, args.split, global)?;
     let settings = ModeSettings { by: args.by, n_clusters: args.n_clusters, seed: global.seed() };
     let map = ModeMap::new(&data.rows, data.labels.as_ref(), &settings)?;
@@ -100,7 +100,7 @@ pub(crate) fn run(args: &ModesArgs, global: &Global, out: &Output) -> anyhow::Re
         });
     drop(watch);
     let shares = shares.context("mode shares")?;
-    let json = to_json(&shares, json!(args.model.to_string_lossy()), json!(data.provenance), global.seed());
+    let json = to_json(&shares, json!(model_path.to_string_lossy()), json!(data.provenance), global.seed());
     out.print(&json, || {
         let rows = format!("{}, {}: {} rows", data.name, data.provenance.preparation(), shares.n_rows);
         text(&shares, &rows)

@@ -27,7 +27,7 @@ pub(crate) struct PlotArgs {
     /// What to draw
     #[arg(value_enum, value_name = "WHAT")]
     pub(crate) what: What,
-    /// Run folders; only likelihood and ccdf accept more than one
+    /// Run folders, or files in them; only likelihood and ccdf accept more than one
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) runs: Vec<PathBuf>,
     /// File to write: .svg or .png
@@ -79,7 +79,7 @@ const N_TOURS: usize = 10;
 
 pub(crate) fn run(args: &PlotArgs, out: &Output) -> anyhow::Result<()> {
     check_output(&args.output, args.force, &["svg", "png"], ".svg and .png")?;
-    let runs = args.runs.iter().map(|run| RunFolder::new(run).read()).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.runs.iter().map(|run| RunFolder::of(run).read()).collect::<Result<Vec<_>, _>>()?;
     let watch = Watch::new("tours", "tours");
     let labelled = |figure: Figure| {
         ensure!(

@@ -23,7 +23,7 @@ bands, the warnings, tours, pictures, and the origin of data and model. For seve
 their curves, their results (mean ± standard deviation over seeds) and the settings that differ.
 It also lists what is missing or damaged in a run folder.")]
 pub(crate) struct ReportArgs {
-    /// Run folders
+    /// Run folders, or files in them
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) runs: Vec<PathBuf>,
     /// File to write [default: report.html, inside the run folder if there is only one run]
@@ -40,14 +40,14 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
     // The page of several runs goes into the current folder.
     let folder = match args.runs.as_slice() {
-        [run] => RunFolder::new(run),
+        [run] => RunFolder::of(run),
         _ => RunFolder::new(""),
     };
     let path = args.output.clone().unwrap_or_else(|| folder.report());
     // A report in its own run folder can always be built again, so overwriting it loses nothing.
     let force = args.force || args.output.is_none() && args.runs.len() == 1;
     check_output(&path, force, &["html", "htm"], ".html")?;
-    let runs = args.runs.iter().map(|run| RunFolder::new(run).read()).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.runs.iter().map(|run| RunFolder::of(run).read()).collect::<Result<Vec<_>, _>>()?;
     let problems: Vec<String> = runs.iter().flat_map(|run| run.problems.clone()).collect();
     let page = match runs.as_slice() {
         [run] => page(run, !args.no_tours)?,

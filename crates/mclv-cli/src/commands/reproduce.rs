@@ -245,7 +245,7 @@ fn link(page: &Path, folder: &Path) -> String {
 }
 
 /// A progress bar, and a log line for each finished run.
-struct Live(Watch);
+pub(crate) struct Live(pub(crate) Watch);
 
 impl Progress for Live {
     fn report(&self, done: u64, total: u64) {

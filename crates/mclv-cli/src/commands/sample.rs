@@ -1,6 +1,6 @@
 //! `mclv sample`: draws samples from a model, freely or given some units.
 
-use super::{check_output, model_data};
+use super::{check_output, model_data, model_file};
 use crate::cli::Global;
 use crate::flags::{PictureShape, Preparation};
 use crate::half_blocks;
@@ -14,7 +14,7 @@ use mclv::data::{Binarize, Dataset, Rows, Split};
 use mclv::mixing::{Doubt, Mixing};
 use mclv::rng::{Purpose, stream};
 use mclv::sample::{Given, Known, Ladders, Ranges, SampleMethod, SampleSettings, Samples, Start, sample};
-use mclv::{ModelFile, Rbm, human_seconds, picture, write_atomically};
+use mclv::{Rbm, human_seconds, picture, write_atomically};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -38,15 +38,15 @@ Methods:
              compared with each other; half of them start in random states.
 
 Without --method, samples are exact if this takes at most about two seconds longer than Gibbs
-chains. Otherwise Gibbs chains are tried, and tempering replaces them if they do not mix. With --start, --given or
---burn-in, the method is gibbs. If chains differ (R-hat of 1.1 or more), the samples still depend on
-where the chains started, and a warning says so.
+chains. Otherwise Gibbs chains are tried, and tempering replaces them if they do not mix. With
+--start, --given or --burn-in, the method is gibbs. If chains differ (R-hat of 1.1 or more), the
+samples still depend on where the chains started, and a warning says so.
 
 With --given, the --known units keep the values of the given rows in every step, and the other units
 are drawn from their distribution given these values. Only chains with the same known values are
 compared.")]
 pub(crate) struct SampleArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Number of samples [default: 64; 12 in the terminal; one per given row]
@@ -108,9 +108,9 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         Some(path) => Some(check_output(path, args.force, &["npy", "npz", "png"], ".npy, .npz and .png")?),
         None => None,
     };
-    let model = ModelFile::load(&args.model)?;
+    let (model_path, model) = model_file::open(&args.model, out)?;
     let load = |source: &str, preparation: &Preparation| {
-        model_data::load((&args.model, &model), Some(source), preparation, args.split, global)
+        model_data::load((&model_path, &model), Some(source), preparation, args.split, global)
     };
     let start = match args.start.as_str() {
         "bias" => None,
@@ -135,7 +135,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         bail!(
             "the height and width of pictures with {n_visible} visible units are not known for {}; give --shape HxW, \
              or write another format with -o FILE.npy",
-            args.model.display()
+            model_path.display()
         );
     }
 
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         eprintln!("warning: {warning}");
     }
     let n_known = known.as_ref().map(|(given, _)| given.n_known());
-    let mut json = json!({ "model": args.model.to_string_lossy(),
+    let mut json = json!({ "model": model_path.to_string_lossy(),
         "output": args.output.as_ref().map(|p| p.to_string_lossy()),
         "n_samples": settings.n_samples, "n_visible": n_visible, "method": samples.method,
         "burn_in": samples.burn_in, "ladders": samples.ladders, "gibbs": samples.gibbs,

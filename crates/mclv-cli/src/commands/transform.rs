@@ -1,12 +1,12 @@
 //! `mclv transform`: computes the hidden probabilities of data.
 
-use super::{check_output, model_data};
+use super::{check_output, model_data, model_file};
 use crate::cli::Global;
 use crate::flags::Preparation;
 use crate::output::{Output, facts};
 use clap::{Args, ValueHint};
 use mclv::data::Split;
-use mclv::{Features, ModelFile, write_atomically};
+use mclv::{Features, write_atomically};
 use serde_json::json;
 use std::path::PathBuf;
 
@@ -19,7 +19,7 @@ The features of a row are the probabilities of all hidden units given the row. A
 holds the labels in the array `labels` (words become 0, 1, … in alphabetical order), and a .csv file
 holds them in its last column. A .npy file cannot hold labels.")]
 pub(crate) struct TransformArgs {
-    /// Model file
+    /// Model file, checkpoint, or run folder (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]
@@ -40,9 +40,9 @@ pub(crate) struct TransformArgs {
 
 pub(crate) fn run(args: &TransformArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let format = check_output(&args.output, args.force, &["npy", "npz", "csv"], ".npy, .npz and .csv")?;
-    let model = ModelFile::load(&args.model)?;
+    let (model_path, model) = model_file::open(&args.model, out)?;
     let set =
-        model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
+        model_data::load((&model_path, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
     let features = Features::new(&model.rbm, &set)?;
     let bytes = match format.as_str() {
         "npy" => features.to_npy(),
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &TransformArgs, global: &Global, out: &Output) -> anyhow
     let (n_rows, n_hidden) = (features.means.n_rows(), features.means.n_columns());
     let has_labels = features.labels.is_some();
     let classes = features.labels.map(|labels| labels.names);
-    let json = json!({ "model": args.model.to_string_lossy(), "output": args.output.to_string_lossy(),
+    let json = json!({ "model": model_path.to_string_lossy(), "output": args.output.to_string_lossy(),
         "n_rows": n_rows, "n_hidden": n_hidden, "labels_kept": has_labels && format != "npy",
         "classes": classes, "data": set.provenance });
     out.print(&json, || {

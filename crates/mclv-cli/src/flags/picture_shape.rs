@@ -5,8 +5,8 @@ use clap::Args;
 /// Height and width of pictures.
 #[derive(Args)]
 pub(crate) struct PictureShape {
-    /// Height and width of pictures, such as 28x28 [default: the shape of the data, or the
-    /// shape recorded in the model file]
+    /// Height and width of pictures, such as 28x28 [default: the shape recorded in the model
+    /// file, or the shape of the data]
     #[arg(long, value_name = "HxW", value_parser = parse_shape)]
     pub(crate) shape: Option<(usize, usize)>,
 }

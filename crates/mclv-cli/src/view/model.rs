@@ -144,7 +144,8 @@ impl<'a> Model<'a> {
     /// If the rows are not known to be pictures.
     pub(crate) fn shape(&self) -> Result<(usize, usize)> {
         let recorded = self.run.model.as_ref().and_then(|m| m.provenance.data.as_ref()?.image_shape);
-        let shape = self.data.as_ref().and_then(|d| d.image_shape).or(recorded);
+        let given = self.run.input.as_ref().and_then(|input| input.shape);
+        let shape = recorded.or(given).or(self.data.as_ref().and_then(|d| d.image_shape));
         shape.filter(|&s| mclv::picture::check_shape(s, self.rbm.n_visible()).is_ok()).ok_or_else(|| {
             Error::malformed(self.run.folder.path(), "the height and width of its pictures are not known")
         })

@@ -347,6 +347,8 @@ fn the_examples_in_the_help_are_right() {
     let mut n_examples = 0;
     for command in [
         &[][..],
+        &["train"],
+        &["sweep"],
         &["init"],
         &["inspect"],
         &["logz"],

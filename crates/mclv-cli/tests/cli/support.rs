@@ -61,6 +61,7 @@ impl Sandbox {
             .env("MCLV_DATA_DIR", self.path("no-data"))
             .env("MCLV_CACHE_DIR", self.path("no-cache"))
             .env_remove("MCLV_ISA")
+            .env("MCLV_PROGRESS", "0")
             .envs(self.variables.iter().copied());
         command
     }

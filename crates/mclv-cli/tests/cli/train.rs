@@ -237,7 +237,7 @@ fn bad_settings_are_refused_with_the_flag_and_the_cure() {
     sandbox.refuses(&["train", "digits", "--optimizer", "adam", "--momentum", "0.9"], &["--momentum"]);
     sandbox.refuses(&["train", "minst"], &["did you mean \"mnist\""]);
     sandbox.refuses(&["train", "--resume", "nowhere"], &["nowhere"]);
-    sandbox.refuses_usage(&["train", "--resume", "run", "--epochs", "9"], &["--resume", "--epochs"]);
+    sandbox.refuses_usage(&["train", "--resume", "run", "--k", "9"], &["--resume", "--k"]);
     sandbox.refuses_usage(&["train", "--resume", "run", "--preset", "default"], &["--resume", "--preset"]);
     sandbox.refuses_usage(&["train", "--resume", "run", "--no-centring"], &["--resume", "--no-centring"]);
     sandbox.refuses_usage(&["train", "digits", "--epochs", "many"], &["--epochs", "a number, or `auto`"]);

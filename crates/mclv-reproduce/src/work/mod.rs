@@ -57,7 +57,12 @@ pub(crate) fn run(
     let json = |result: Result<Value, serde_json::Error>| result.expect("results are plain JSON");
     Ok(match task {
         Task::Train(model) => {
-            let (trained, before) = train::run(model, &RunFolder::new(store.path(task)), progress)?;
+            let folder = RunFolder::new(store.path(task));
+            let (trained, before) = train::run(model, &folder, progress)?;
+            if !store.keeps_checkpoints {
+                let checkpoints = folder.checkpoints();
+                std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
+            }
             (json(serde_json::to_value(trained)), before)
         }
         Task::Likelihood(of) => {

@@ -81,9 +81,6 @@ pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) 
         tours: first.map(|first| (first.clone(), tours.next_back().unwrap_or(first))),
         log_z: metrics.last().and_then(|m| m.log_z.clone()),
     };
-    // The model is finished, so the checkpoint is no longer needed.
-    let checkpoints = folder.checkpoints();
-    std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
     Ok((trained, before))
 }
 

@@ -22,6 +22,7 @@ pub struct DataSpec {
     /// their array in an `.npz`.
     pub label_column: Option<String>,
     /// The seed of all randomness: `bernoulli`, the parts of a file, the draws of `ising`.
+    #[serde(with = "crate::rng::seed")]
     pub seed: u64,
 }
 

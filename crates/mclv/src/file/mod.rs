@@ -17,6 +17,7 @@ mod safetensors;
 
 pub use atomic::write_atomically;
 pub use provenance::{FORMAT_VERSION, Provenance};
+pub(crate) use safetensors::CHECKPOINT_KEY;
 
 use crate::model::Rbm;
 use crate::team;
@@ -50,7 +51,8 @@ impl ModelFile {
         Self { rbm, provenance: Provenance::default() }
     }
 
-    /// Reads a model. The extension decides the format.
+    /// Reads a model. The extension decides the format. The checkpoint of a run is read as the model
+    /// that it holds.
     ///
     /// # Errors
     /// If the file cannot be read, does not follow its format, or holds no valid model.

@@ -5,6 +5,7 @@ use crate::model::Rbm;
 use crate::source::open_file;
 use crate::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
+use serde::Deserialize;
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
@@ -12,6 +13,18 @@ use std::path::Path;
 /// The only metadata key, whose value is a JSON object. There is only one, because the order of
 /// several is not kept, and the same model must give the same bytes.
 const KEY: &str = "mclv";
+
+/// The metadata key of a checkpoint. Its value is a JSON object.
+pub(crate) const CHECKPOINT_KEY: &str = "mclv-checkpoint";
+
+/// The facts of a checkpoint that matter if it is read as a model.
+#[derive(Deserialize)]
+struct CheckpointFacts {
+    n_visible: usize,
+    n_hidden: usize,
+    /// Checkpoints of version 0.1.0 have none.
+    provenance: Option<serde_json::Value>,
+}
 
 pub(super) fn to_bytes(model: &ModelFile) -> Vec<u8> {
     let rbm = &model.rbm;
@@ -36,8 +49,16 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
     let broken =
         |e: &dyn std::fmt::Display| Error::malformed(path, format!("not an intact .safetensors file: {e}"));
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;
-    let provenance = match metadata.metadata().as_ref().and_then(|m| m.get(KEY)) {
-        Some(text) => read_provenance(path, text)?,
+    let value = |key: &str| metadata.metadata().as_ref().and_then(|m| m.get(key));
+    let checkpoint: Option<CheckpointFacts> =
+        value(CHECKPOINT_KEY).map(|text| serde_json::from_str(text)).transpose().map_err(|e| broken(&e))?;
+    let json: Option<serde_json::Value> = match (value(KEY), &checkpoint) {
+        (Some(text), _) => Some(serde_json::from_str(text).map_err(|e| unreadable(path, &e))?),
+        (None, Some(facts)) => facts.provenance.clone(),
+        (None, None) => None,
+    };
+    let provenance = match json {
+        Some(json) => read_provenance(path, json)?,
         None => Provenance::imported(path),
     };
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(&e))?;
@@ -50,9 +71,14 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
         })
     };
     let weights = tensor("weights")?;
-    let &[n_visible, n_hidden] = weights.shape() else {
-        let problem = format!("weights have the shape {:?}; [n_visible, n_hidden] expected", weights.shape());
-        return Err(Error::malformed(path, problem));
+    let (n_visible, n_hidden) = match (weights.shape(), checkpoint) {
+        (&[n_visible, n_hidden], _) => (n_visible, n_hidden),
+        // Weights of older checkpoints are flat.
+        (_, Some(facts)) => (facts.n_visible, facts.n_hidden),
+        (shape, None) => {
+            let problem = format!("weights have the shape {shape:?}; [n_visible, n_hidden] expected");
+            return Err(Error::malformed(path, problem));
+        }
     };
     let rbm = Rbm::new(
         n_visible,
@@ -67,16 +93,17 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
 
 /// Reads the provenance. The version is checked first, because a newer file may hold values that
 /// this program cannot parse.
-fn read_provenance(path: &Path, text: &str) -> Result<Provenance> {
-    let broken =
-        |e: serde_json::Error| Error::malformed(path, format!("its provenance is not readable: {e}"));
-    let json: serde_json::Value = serde_json::from_str(text).map_err(broken)?;
+fn read_provenance(path: &Path, json: serde_json::Value) -> Result<Provenance> {
     let found = json.get("format_version").and_then(serde_json::Value::as_u64).unwrap_or(0);
     if found > u64::from(FORMAT_VERSION) {
         let found = found.try_into().unwrap_or(u32::MAX);
         return Err(Error::NewerFormat { path: path.into(), found, supported: FORMAT_VERSION });
     }
-    serde_json::from_value(json).map_err(broken)
+    serde_json::from_value(json).map_err(|e| unreadable(path, &e))
+}
+
+fn unreadable(path: &Path, problem: &serde_json::Error) -> Error {
+    Error::malformed(path, format!("its provenance is not readable: {problem}"))
 }
 
 fn floats(path: &Path, name: &str, tensor: &TensorView<'_>) -> Result<Vec<f32>> {
@@ -137,6 +164,33 @@ mod tests {
         error_of(&path, &with_header(overflow));
         assert!(error_of(&path, &with_header("{}")).contains("has no tensor \"weights\"; it holds nothing"));
         error_of(&path, b"\x08\0\0\0\0\0\0\0not json");
+    }
+
+    #[test]
+    fn flat_weights_of_an_older_checkpoint_are_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("m.safetensors");
+        let rbm = random_rbm(5, 3, 1.0, 80);
+        let bytes = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
+        let tensors = [
+            ("weights", bytes(&rbm.weights())),
+            ("visible_bias", bytes(rbm.visible_bias())),
+            ("hidden_bias", bytes(rbm.hidden_bias())),
+        ];
+        let save = |facts: Option<&str>| {
+            let views = tensors.iter().map(|(name, data)| {
+                (*name, TensorView::new(Dtype::F32, vec![data.len() / 4], data).unwrap())
+            });
+            let facts = facts.map(|facts| HashMap::from([(CHECKPOINT_KEY.to_owned(), facts.to_owned())]));
+            std::fs::write(&path, safetensors::serialize(views, facts).unwrap()).unwrap();
+            ModelFile::load(&path)
+        };
+        let facts = r#"{"version": 2, "n_visible": 5, "n_hidden": 3}"#;
+        assert_eq!(save(Some(facts)).unwrap().rbm, rbm);
+        // Sizes that do not belong to the tensors, and facts without sizes.
+        assert!(save(Some(r#"{"n_visible": 3, "n_hidden": 3}"#)).is_err());
+        assert!(save(Some("{}")).is_err());
+        assert!(save(None).unwrap_err().to_string().contains("[n_visible, n_hidden] expected"));
     }
 
     #[test]

@@ -7,7 +7,7 @@
 
 mod work;
 
-use super::budget::{LADDER_STEPS, step_seconds};
+use super::budget::{AIS_STEPS, LADDER_STEPS, step_seconds};
 use super::{Along, BarSettings, Budget, Effort, Ladder, LadderTourSettings, LogZ, Method, nominal_seconds};
 use crate::Result;
 use crate::chain::VisibleChain;
@@ -168,6 +168,32 @@ impl<'a> Plan<'a> {
             n_scouts: budget.n_scouts,
             seed,
             ..Default::default()
+        }
+    }
+
+    /// Returns the seconds that the plan takes on a nominal machine: of the enumeration if that comes
+    /// first, else at most those of its longest method. Infinite without a limit.
+    pub fn nominal_seconds(&self) -> f64 {
+        let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
+        let budget = &self.settings.budget;
+        let seconds = |steps: f64| steps * step_seconds(n_visible, n_hidden);
+        let within_budget =
+            budget.steps(n_visible, n_hidden).map_or(f64::INFINITY, |steps| seconds(steps as f64));
+        let of_ais = seconds(AIS_STEPS * (budget.n_chains * budget.n_betas) as f64);
+        let of = |method: &Method| match method {
+            Method::Exact => nominal_seconds(n_visible, n_hidden),
+            Method::Mclv | Method::Ladder => within_budget,
+            Method::Ais | Method::ReverseAis if self.settings.ais_target_se.is_some() => within_budget,
+            // A second base model takes half as many steps again.
+            Method::Ais => 1.5 * of_ais,
+            Method::ReverseAis => of_ais,
+            Method::Bar if self.settings.bar_target_se.is_some() => within_budget,
+            // The number of temperatures is not known before.
+            Method::Bar => f64::INFINITY,
+        };
+        match self.methods.first() {
+            Some(Method::Exact) => of(&Method::Exact),
+            _ => self.methods.iter().map(of).fold(0.0, f64::max),
         }
     }
 

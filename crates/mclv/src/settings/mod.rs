@@ -10,6 +10,7 @@ mod estimator;
 mod legacy;
 mod optimizer;
 mod overrides;
+mod restarts;
 mod rules;
 mod schedule;
 mod snapshots;
@@ -22,6 +23,7 @@ pub use estimator::{EstimatorName, EstimatorSettings, LvsSettings, Starts, Stati
 pub(crate) use legacy::{is_old, read};
 pub use optimizer::{Optimizer, Rule};
 pub use overrides::{Preset, Settings};
+pub use restarts::Restarts;
 pub use rules::CheckedSettings;
 pub use schedule::Schedule;
 pub use snapshots::Snapshots;

@@ -5,8 +5,8 @@
 //! its rules are in `rules.rs`.
 
 use super::{
-    Auto, EstimatorName, EvalEvery, Limit, Rule, Schedule, Snapshots, Starts, Statistics, TourLength,
-    Unfinished,
+    Auto, EstimatorName, EvalEvery, Limit, Restarts, Rule, Schedule, Snapshots, Starts, Statistics,
+    TourLength, Unfinished,
 };
 use crate::chain::VisibleChain;
 use crate::model::Init;
@@ -31,7 +31,7 @@ macro_rules! settings {
     (
         $(#[$of_struct:meta])*
         $($heading:literal { $($(#[doc = $doc:literal])+ #[arg($($arg:tt)*)] $field:ident: $Type:ty,)+ })+
-        not flags { $($(#[doc = $doc2:literal])+ $field2:ident: $Type2:ty,)+ }
+        not flags { $($(#[doc = $doc2:literal])+ #[serde($($serde:tt)*)] $field2:ident: $Type2:ty,)+ }
     ) => {
         $(#[$of_struct])*
         pub struct Settings {
@@ -44,7 +44,7 @@ macro_rules! settings {
             $(
                 $(#[doc = $doc2])+
                 #[cfg_attr(feature = "clap", arg(skip))]
-                #[serde(skip_serializing_if = "Option::is_none")]
+                #[serde(skip_serializing_if = "Option::is_none", $($serde)*)]
                 pub $field2: Option<$Type2>,
             )+
         }
@@ -85,7 +85,7 @@ settings! {
         #[arg()]
         preset: Preset,
         /// Number of hidden units. Default: 25.
-        #[arg(alias = "hidden", value_name = "N")]
+        #[arg(aliases = ["hidden", "n-components"], value_name = "N")]
         n_hidden: usize,
         /// Initial parameters: `data` computes biases and weight scale from the data, `paper`
         /// copies the paper's code. Default: data (paper: paper).
@@ -116,6 +116,9 @@ settings! {
         /// probabilities as the paper's code does. Default: sampled (paper: mean-field).
         #[arg(value_name = "HOW")]
         visible: VisibleChain,
+    }
+
+    "Tours" {
         /// What to do with tours that have not returned: `drop` them (as in the paper), `keep` the
         /// steps made so far, or `carry` them over to the next update. Default: carry (paper:
         /// drop).
@@ -157,6 +160,9 @@ settings! {
         /// of the tours; `off`: no limit. Default: off.
         #[arg(value_name = "RATIO")]
         max_set_cost: Limit<f64>,
+    }
+
+    "Warm-up" {
         /// Epochs of contrastive divergence before the chosen estimator takes over, with the same
         /// kind of visible layer. Default: 0 (paper: 15 before lvs).
         #[arg(value_name = "EPOCHS")]
@@ -179,13 +185,17 @@ settings! {
         drop_last: bool,
         /// Initial learning rate. Default: 0.6 for lvs with `unfinished = carry` up to 64 hidden
         /// units, else 0.4 (paper: 0.1); 0.01 with `optimizer = adam`.
-        #[arg(alias = "lr", value_name = "RATE")]
+        #[arg(visible_alias = "lr", value_name = "RATE")]
         learning_rate: f64,
         /// How the learning rate changes: `linear` or `cosine` falls to zero, `plateau` falls every
         /// ten epochs (as in the paper), `constant` does not fall. Default: linear (paper:
         /// plateau).
         #[arg(value_name = "HOW")]
         schedule: Schedule,
+        /// Epochs at which the schedule of the learning rate begins again, such as `100,150`;
+        /// `off`: it does not begin again. Default: off.
+        #[arg(value_name = "EPOCHS")]
+        restarts: Restarts,
         /// Optimiser. Default: sgd.
         #[arg()]
         optimizer: Rule,
@@ -250,6 +260,7 @@ settings! {
 
     not flags {
         /// Seed of all random numbers; the same seed gives the same result. Default: 0.
+        #[serde(with = "crate::rng::seed::optional")]
         seed: u64,
     }
 }

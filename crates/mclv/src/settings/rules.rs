@@ -1,8 +1,8 @@
 //! All defaults and rules: one function turns settings and a number of rows into checked settings.
 
 use super::{
-    Auto, EstimatorName, EstimatorSettings, EvalEvery, Limit, LvsSettings, Optimizer, Preset, Rule, Schedule,
-    Settings, Snapshots, Starts, Statistics, TourLength, Unfinished,
+    Auto, EstimatorName, EstimatorSettings, EvalEvery, Limit, LvsSettings, Optimizer, Preset, Restarts, Rule,
+    Schedule, Settings, Snapshots, Starts, Statistics, TourLength, Unfinished,
 };
 use crate::chain::VisibleChain;
 use crate::model::Init;
@@ -44,6 +44,8 @@ pub struct CheckedSettings {
     pub learning_rate: f64,
     /// How the learning rate changes.
     pub schedule: Schedule,
+    /// The epochs at which the schedule begins again, in ascending order.
+    pub restarts: Restarts,
     /// The optimiser.
     pub optimizer: Optimizer,
     /// L1 weight decay (absolute values).
@@ -200,6 +202,10 @@ impl Settings {
                 "there are fewer `epochs`; give epochs up to the last",
             )?;
         }
+        let restarts = self.restarts.clone().unwrap_or_default();
+        if let Some(bad) = restarts.epochs().iter().find(|&&restart| restart == 0 || restart >= epochs) {
+            return refuse("restarts", bad, "give epochs above 0 and below the number of `epochs`");
+        }
         Ok(CheckedSettings {
             preset: self.preset.unwrap_or_default(),
             n_hidden,
@@ -211,6 +217,7 @@ impl Settings {
             drop_last: self.drop_last.unwrap_or(paper),
             learning_rate,
             schedule: self.schedule.unwrap_or(if paper { Schedule::Plateau } else { Schedule::Linear }),
+            restarts,
             optimizer,
             l1,
             l2,
@@ -461,6 +468,8 @@ impl CheckedSettings {
             drop_last: Some(self.drop_last),
             learning_rate: Some(self.learning_rate),
             schedule: Some(self.schedule),
+            // Left out if there are none, so that records of earlier versions stay the same.
+            restarts: Some(self.restarts.clone()).filter(|restarts| !restarts.epochs().is_empty()),
             l1: Some(self.l1),
             l2: Some(self.l2),
             clip: Some(self.clip.into()),
@@ -482,6 +491,13 @@ impl CheckedSettings {
     /// Epochs of warm-up; 0 if there is none.
     pub fn warm_up_epochs(&self) -> usize {
         self.warm_up.as_ref().map_or(0, |(epochs, _)| *epochs)
+    }
+
+    /// The learning rate at `update` of `n_updates` in `epoch`, all counted from 0.
+    pub fn rate(&self, epoch: usize, update: usize, n_updates: usize) -> f64 {
+        let (begin, end) = self.restarts.around(epoch);
+        let (begin, end) = (begin.unwrap_or(0), end.unwrap_or(self.epochs));
+        self.schedule.rate(self.learning_rate, epoch - begin, end - begin, update, n_updates)
     }
 
     /// Updates in an epoch over `n_rows` rows.

@@ -19,7 +19,7 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 20] = [
+const OTHER_NAMES: [&str; 21] = [
     "binarize",
     "burn-in",
     "exact-samples",
@@ -36,6 +36,7 @@ const OTHER_NAMES: [&str; 20] = [
     "n-tours",
     "resume",
     "save-ladder",
+    "shape",
     "split",
     "stopping-set",
     "target-se",

@@ -46,6 +46,7 @@ fn the_default_is_tours_for_small_models_and_chains_for_large_ones() {
         drop_last: false,
         learning_rate: 0.6,
         schedule: Schedule::Linear,
+        restarts: Restarts::default(),
         optimizer: Optimizer::Sgd { momentum: 0.0 },
         l1: 0.0,
         l2: 0.0,
@@ -310,7 +311,8 @@ fn random_settings(seed: u64) -> Settings {
         "schedule": ["constant", "plateau", "linear", "cosine"], "momentum": [0, 0.5], "beta1": [0.5],
         "beta2": [0.5], "epsilon": [1e-4], "l1": [0, 0.1], "l2": [0.1], "clip": ["off", 2.5],
         "centred": [true, false], "offset-rate": [0.5], "redraw-bits": [true, false],
-        "eval-every": ["auto", "never", 3], "final-se": ["auto", 0.02], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "snapshots": ["off", "log", [0, 3]], "seed": [1, 1u64 << 62],
+        "eval-every": ["auto", "never", 3], "final-se": ["auto", 0.02], "patience": ["off", 2], "validation-fraction": ["off", 0.2], "snapshots": ["off", "log", [0, 3]], "restarts": ["off", [2]],
+        "seed": [1, u64::MAX],
     });
     let choices = choices.as_object().unwrap().iter().chain(more.as_object().unwrap());
     let choices: Vec<_> = choices.collect();

@@ -119,6 +119,11 @@ impl Best {
         patience.is_some_and(|patience| self.since_best >= patience)
     }
 
+    /// Counts evaluations without improvement from zero again.
+    pub(super) fn renew_patience(&mut self) {
+        self.since_best = 0;
+    }
+
     /// Judges an evaluation of a run of `n_epochs`.
     pub(super) fn judge(&mut self, metrics: &Metrics, n_epochs: usize) -> Judgement {
         let Some(value) = metrics.judged_log_likelihood().filter(|v| v.is_finite()) else {

@@ -4,6 +4,7 @@ use super::folder::RunFolder;
 use super::old_checkpoint;
 use super::trainer::TrainerState;
 use crate::bits::BitRows;
+use crate::file::{CHECKPOINT_KEY as KEY, Provenance};
 use crate::gradient::{Array, Gradient, State};
 use crate::model::Rbm;
 use crate::{Error, Result, write_atomically};
@@ -13,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use std::path::Path;
 
-const KEY: &str = "mclv-checkpoint";
 const VERSION: u32 = 2;
 
 /// The prefix of the names of the estimator's arrays.
@@ -33,6 +33,9 @@ struct Facts<T> {
     /// The facts of the estimator's state.
     #[serde(default)]
     estimator: serde_json::Value,
+    /// The provenance of the model, so that a checkpoint can be read as a model file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    provenance: Option<serde_json::Value>,
     /// The values that belong to the trainer's owner.
     run: T,
 }
@@ -62,8 +65,13 @@ impl Snapshot {
 }
 
 /// Writes a checkpoint. The previous one stays until this one is complete.
-pub(super) fn save(path: &Path, state: &TrainerState, run: &impl Serialize) -> Result<()> {
-    write_atomically(path, &to_bytes(state, run))
+pub(super) fn save(
+    path: &Path,
+    state: &TrainerState,
+    run: &impl Serialize,
+    provenance: &Provenance,
+) -> Result<()> {
+    write_atomically(path, &to_bytes(state, run, Some(provenance)))
 }
 
 /// Reads a checkpoint.
@@ -71,8 +79,12 @@ pub(super) fn load<T: DeserializeOwned>(path: &Path) -> Result<(TrainerState, T)
     from_bytes(path, &std::fs::read(path).map_err(Error::io("read", path))?)
 }
 
-/// Serialises a trainer's state and the values of its owner, `run`.
-pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
+/// Serialises a trainer's state, the values of its owner, `run`, and the provenance of the model.
+pub(super) fn to_bytes(
+    state: &TrainerState,
+    run: &impl Serialize,
+    provenance: Option<&Provenance>,
+) -> Vec<u8> {
     let mut tensors: Vec<(String, Dtype, Vec<u8>)> = Vec::new();
     let f32s = |x: &[f32]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
     let f64s = |x: &[f64]| -> Vec<u8> { x.iter().flat_map(|x| x.to_le_bytes()).collect() };
@@ -104,11 +116,17 @@ pub(super) fn to_bytes(state: &TrainerState, run: &impl Serialize) -> Vec<u8> {
         n_steps: state.n_steps,
         gradient_norm: state.gradient_norm.to_bits(),
         estimator: state.estimator.facts.clone(),
+        provenance: provenance.map(|p| serde_json::to_value(p).expect("provenance is plain JSON")),
         run,
     };
     let views = tensors.iter().map(|(name, dtype, data)| {
         let size = if *dtype == Dtype::F32 { 4 } else { 8 };
-        (name.as_str(), TensorView::new(*dtype, vec![data.len() / size], data).expect("whole elements"))
+        // Weights have the shape that they have in model files.
+        let shape = match name.as_str() {
+            "weights" => vec![rbm.n_visible(), rbm.n_hidden()],
+            _ => vec![data.len() / size],
+        };
+        (name.as_str(), TensorView::new(*dtype, shape, data).expect("whole elements"))
     });
     let facts = serde_json::to_string(&facts).expect("facts are plain JSON");
     safetensors::serialize(views, Some(HashMap::from([(KEY.into(), facts)]))).expect("valid tensors")

@@ -2,6 +2,7 @@
 
 use super::checkpoint;
 use super::trainer::Trainer;
+use super::training::of_model;
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
@@ -64,11 +65,15 @@ impl Feed {
                 cure: "data in pieces have no epochs; copy the model between two pieces instead",
             });
         }
+        let settings = match &rbm {
+            Some(rbm) => of_model(settings.clone(), rbm)?,
+            None => settings.clone(),
+        };
         let settings = Settings {
             schedule: Some(Schedule::Constant),
             epochs: Some(Auto::Given(ENDLESS)),
             drop_last: Some(false),
-            ..settings.clone()
+            ..settings
         };
         let mut settings = settings.check(rows.n_rows())?;
         // The first minibatch may be a short one.
@@ -134,7 +139,7 @@ impl Feed {
             n_rows: self.n_rows,
             n_updates: trainer.n_updates_before.unwrap_or_default(),
         };
-        checkpoint::to_bytes(&trainer.state(), &kept)
+        checkpoint::to_bytes(&trainer.state(), &kept, None)
     }
 
     /// Continues from bytes that [`to_bytes`](Self::to_bytes) returned.

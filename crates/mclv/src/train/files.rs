@@ -149,6 +149,19 @@ impl RunFiles {
         }
     }
 
+    /// Begins a new schedule after the end of a run. The model at the end becomes a snapshot,
+    /// because it is no longer the last one.
+    pub(super) fn begin_again(&mut self, state: &TrainerState, best: &Best, seconds: f64) -> Result<()> {
+        let (model, snapshot) = (self.folder.model(), self.folder.snapshot(state.epoch));
+        if team::is_first() && model.exists() {
+            let folder = self.folder.snapshots();
+            std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+            std::fs::rename(&model, &snapshot).map_err(Error::io("rename", &model))?;
+        }
+        self.save_checkpoint(state, best, seconds)?;
+        write_atomically(&self.folder.config(), self.description.input.to_toml().as_bytes())
+    }
+
     /// Saves the best model so far, or at the end. `best_epoch` is its epoch.
     pub(super) fn save_best(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
         self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.best_model())
@@ -207,7 +220,9 @@ impl RunFiles {
             data_sha256: self.description.data.sha256.clone(),
             weights_sha256: self.description.weights_sha256.clone(),
         };
-        checkpoint::save(&self.folder.checkpoint(), state, &progressed)?;
+        let epoch = Metrics { epoch: state.epoch, ..Metrics::default() };
+        let provenance = self.description.provenance(&epoch, None);
+        checkpoint::save(&self.folder.checkpoint(), state, &progressed, &provenance)?;
         self.last_checkpoint = Instant::now();
         self.checkpoint_seconds = (self.last_checkpoint - begun).as_secs_f64();
         Ok(())

@@ -66,6 +66,10 @@ pub struct Metrics {
     /// use [`Metrics::curve_log_likelihood`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub train_log_likelihood: Option<f64>,
+    /// The number of training rows behind `train_log_likelihood`, and the error that comes from
+    /// their choice. It is present only in the last evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub train_rows: Option<JudgedRows>,
     /// The mean log-likelihood of the rows that all earlier evaluations used. It is present only in
     /// the last evaluation, if there are more than 5,000 training rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -73,6 +77,10 @@ pub struct Metrics {
     /// The mean log-likelihood of the validation rows, weighted if the rows have weights.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub validation_log_likelihood: Option<f64>,
+    /// The number of validation rows, and the error that comes from their choice. It is present only
+    /// in the last evaluation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub validation_rows: Option<JudgedRows>,
     /// The mean pseudo-log-likelihood of 500 training rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pseudo_log_likelihood: Option<f64>,
@@ -122,6 +130,16 @@ impl Metrics {
     pub fn judged_log_likelihood(&self) -> Option<f64> {
         self.validation_log_likelihood.or(self.curve_log_likelihood())
     }
+}
+
+/// The rows behind a mean log-likelihood.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct JudgedRows {
+    /// The number of rows.
+    pub n_rows: usize,
+    /// The standard error of the mean from the choice of rows, in nats per row: how much the mean
+    /// would vary with other rows. `None` for a single row.
+    pub std_err: Option<f64>,
 }
 
 /// Rows, and their weights if they have some.
@@ -243,11 +261,12 @@ impl Monitor {
         log_z: LogZ,
         metrics: &mut Metrics,
     ) -> Result<()> {
-        metrics.train_log_likelihood = Some(mean_log_likelihood(rbm, train, &log_z)?);
+        let (mean, rows) = judge(rbm, train, &log_z)?;
+        (metrics.train_log_likelihood, metrics.train_rows) = (Some(mean), Some(rows));
         metrics.watched_log_likelihood =
             self.is_partial.then(|| mean_log_likelihood(rbm, self.watched(), &log_z)).transpose()?;
-        metrics.validation_log_likelihood =
-            validation.map(|rows| mean_log_likelihood(rbm, rows, &log_z)).transpose()?;
+        let judged = validation.map(|rows| judge(rbm, rows, &log_z)).transpose()?;
+        (metrics.validation_log_likelihood, metrics.validation_rows) = judged.unzip();
         metrics.log_z = Some(log_z);
         Ok(())
     }
@@ -312,6 +331,13 @@ impl Monitor {
             }
         }
     }
+}
+
+/// Returns the mean log-likelihood of rows, weighted if they have weights, with its error.
+fn judge(rbm: &Rbm, part: Weighted<'_>, log_z: &LogZ) -> Result<(f64, JudgedRows)> {
+    let values = rbm.log_likelihoods(part.rows, log_z)?;
+    let rows = JudgedRows { n_rows: values.len(), std_err: weights::std_err(&values, part.weights) };
+    Ok((weights::mean(&values, part.weights), rows))
 }
 
 /// Returns the mean log-likelihood of rows, weighted if they have weights.

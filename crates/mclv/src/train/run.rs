@@ -1,30 +1,51 @@
 //! A run that is described by a configuration: its data, and how to train on them.
 
 use super::RunFolder;
+use super::checkpoint::Snapshot;
 use super::monitor::Metrics;
-use super::training::{Trained, Training};
+use super::training::{Trained, Training, n_kept, of_model};
 use super::weights;
 use crate::data::{self, Binarize, DataProvenance, DataSpec, Dataset, Rows, Split};
 use crate::file::{ModelFile, Provenance};
 use crate::model::Rbm;
+use crate::picture;
 use crate::progress::Progress;
 use crate::settings::{self, CheckedSettings, Settings};
+use crate::source::hex;
 use crate::words;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use std::path::{Path, PathBuf};
 
 /// The configuration of a run: the contents of `config.toml`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct RunInput {
+    /// The height and width of the rows, if they are pictures and the data do not say so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub shape: Option<(usize, usize)>,
     /// The weights of the rows: a `.npy` or `.csv` file with one number for each training row. If
     /// the data are a file too, it may instead hold one number for each row of that file.
     pub weights: Option<PathBuf>,
+    /// The model that training starts from. Without one, training starts from an initial model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub from: Option<StartModel>,
     /// The data. The run chooses the splits.
     pub data: DataSpec,
     /// The settings of training.
     pub train: Settings,
+}
+
+/// A model file that a run starts from.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct StartModel {
+    /// The path of the file.
+    pub file: PathBuf,
+    /// The SHA-256 of its content. A file with another content is refused. A run fills it in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
 }
 
 impl RunInput {
@@ -75,7 +96,7 @@ impl Description {
     pub(super) fn of_memory(train: &Rows, settings: &CheckedSettings) -> Self {
         let data = DataSpec { source: "memory".into(), ..DataSpec::default() };
         Self {
-            input: RunInput { data, train: settings.settings(), weights: None },
+            input: RunInput { data, train: settings.settings(), ..RunInput::default() },
             data: Dataset::from_rows("memory", train.clone()).provenance,
             weights_sha256: None,
         }
@@ -89,11 +110,19 @@ impl Description {
 
     /// Returns a model with its provenance. `best_epoch` is the epoch of the best model.
     pub(super) fn model_file(&self, rbm: Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> ModelFile {
+        ModelFile { rbm, provenance: self.provenance(metrics, best_epoch) }
+    }
+
+    /// Returns the provenance of a model with these metrics.
+    pub(super) fn provenance(&self, metrics: &Metrics, best_epoch: Option<usize>) -> Provenance {
         let Self { input, data, weights_sha256 } = self;
         let mut settings =
             serde_json::json!({ "command": "train", "data": input.data, "train": input.train });
         if let (Some(path), Some(sha256)) = (&input.weights, weights_sha256) {
             settings["weights"] = serde_json::json!({ "file": path, "sha256": sha256 });
+        }
+        if let Some(from) = &input.from {
+            settings["from"] = serde_json::json!(from);
         }
         let history = serde_json::json!({
             "epoch": metrics.epoch,
@@ -103,14 +132,13 @@ impl Description {
             "validation_log_likelihood": metrics.validation_log_likelihood,
             "best_epoch": best_epoch,
         });
-        let provenance = Provenance {
+        Provenance {
             settings,
             seed: input.train.seed,
             data: Some(data.clone()),
             history,
             ..Provenance::default()
-        };
-        ModelFile { rbm, provenance }
+        }
     }
 }
 
@@ -123,7 +151,7 @@ impl Description {
 /// use mclv::train::{Run, RunInput};
 /// let data = DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() };
 /// let train = Settings { n_hidden: Some(4), epochs: Some(2.into()), ..Settings::default() };
-/// let run = Run::load(RunInput { data, train, weights: None }, &Silent)?;
+/// let run = Run::load(RunInput { data, train, ..RunInput::default() }, &Silent)?;
 /// let trained = run.training().fit(run.rows())?;
 /// assert_eq!(trained.history.last().map(|m| m.epoch), Some(2));
 /// # Ok::<(), mclv::Error>(())
@@ -135,26 +163,93 @@ pub struct Run {
     grey: Option<Rows>,
     validation: Option<Dataset>,
     weights: Weights,
+    /// The model to start from.
+    start: Option<Rbm>,
+    /// True if the run goes on with a new schedule of the learning rate.
+    is_extended: bool,
 }
 
 impl Run {
-    /// Loads the data of a run.
+    /// Loads the data of a new run, and the model that it starts from if there is one.
     ///
     /// # Errors
-    /// If the data or the weights cannot be read, or do not fit together.
-    pub fn load(input: RunInput, progress: &dyn Progress) -> Result<Self> {
-        check_input(&input)?;
-        let Loaded { train, grey, validation, n_file_rows } = load_data(&input, progress)?;
-        let weights = load_weights(&input, &train, n_file_rows)?;
-        Ok(Self { input, train, grey, validation, weights })
+    /// If the data, the weights or the model cannot be read, or do not fit together.
+    pub fn load(mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
+        let Some(from) = &mut input.from else { return Self::without_start(input, progress) };
+        let ModelFile { rbm, provenance } = load_start(from)?;
+        let from = from.file.clone();
+        if let Some(n_hidden) = input.train.n_hidden {
+            check_n_hidden(n_hidden, &rbm)?;
+        }
+        let mut run = Self::without_start(input, progress)?;
+        if rbm.n_visible() != run.train.n_columns() {
+            let problem = format!(
+                "the model has {} visible units, but {} has {} columns; use data and a model that fit each other",
+                rbm.n_visible(),
+                run.train.name,
+                run.train.n_columns()
+            );
+            return Err(Error::malformed(&from, problem));
+        }
+        if let (None, Some(shape)) =
+            (run.train.image_shape, provenance.data.and_then(|data| data.image_shape))
+        {
+            run.input.shape = Some(shape);
+            (run.train.image_shape, run.train.provenance.image_shape) = (Some(shape), Some(shape));
+        }
+        run.start = Some(rbm);
+        Ok(run)
     }
 
-    /// Loads the data of the run in a folder.
+    /// Loads the data of the run in a folder. The model that the run started from is not needed.
     ///
     /// # Errors
     /// If the folder holds no run, or if its data cannot be read.
     pub fn open(folder: &Path, progress: &dyn Progress) -> Result<Self> {
-        Self::load(RunFolder::new(folder).read_input()?, progress)
+        Self::without_start(RunFolder::new(folder).read_input()?, progress)
+    }
+
+    /// Loads the data of the finished run in a folder, to go on for `n_epochs` more epochs. The old
+    /// schedule of the learning rate has ended, so a new one begins: the epoch is added to the
+    /// setting `restarts`. Nothing is written before [`Training::resume`].
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), or if the run has not ended.
+    pub fn extend(folder: &Path, n_epochs: usize, progress: &dyn Progress) -> Result<Self> {
+        let files = RunFolder::new(folder);
+        let mut input = files.read_input()?;
+        let (done, epochs) = (Snapshot::load(folder)?.epoch, input.train.check_without_rows()?.epochs);
+        if n_epochs == 0 {
+            return Err(Error::InvalidSetting {
+                name: "epochs",
+                value: "0".into(),
+                cure: "give the number of epochs to add to the run",
+            });
+        }
+        // The model at the end is there if all epochs are done, or if patience ran out.
+        let is_ended = |model: ModelFile| model.provenance.history["epoch"] == done;
+        if done < epochs && !ModelFile::load(files.model()).is_ok_and(is_ended) {
+            return Err(Error::Unfinished { path: folder.into(), done, epochs });
+        }
+        let restarts = input.train.restarts.take().unwrap_or_default();
+        input.train.restarts = Some(if done > 0 { restarts.and(done) } else { restarts });
+        input.train.epochs = Some((done + n_epochs).into());
+        Ok(Self { is_extended: true, ..Self::without_start(input, progress)? })
+    }
+
+    fn without_start(input: RunInput, progress: &dyn Progress) -> Result<Self> {
+        check_input(&input)?;
+        let Loaded { mut train, grey, validation, n_file_rows } = load_data(&input, progress)?;
+        if let Some(shape) = input.shape {
+            picture::check_shape(shape, train.n_columns()).map_err(|_| Error::InvalidChoice {
+                name: "shape",
+                value: format!("{}x{}", shape.0, shape.1),
+                cure: format!("{} has rows of {} values", train.name, train.n_columns()),
+            })?;
+            (train.image_shape, train.provenance.image_shape) = (Some(shape), Some(shape));
+        }
+        let weights = load_weights(&input, &train, n_file_rows)?;
+        Ok(Self { input, train, grey, validation, weights, start: None, is_extended: false })
     }
 
     /// Returns the configuration.
@@ -172,6 +267,24 @@ impl Run {
         &self.train
     }
 
+    /// Returns true if the data have validation rows that are not the training rows.
+    pub fn has_validation_rows(&self) -> bool {
+        self.validation.is_some()
+    }
+
+    /// Fills in defaults and checks settings, as a training of this run does.
+    ///
+    /// # Errors
+    /// If the settings contradict each other, the rows, or the model to start from.
+    pub fn check(&self, settings: &Settings) -> Result<CheckedSettings> {
+        let settings = match &self.start {
+            Some(rbm) => of_model(settings.clone(), rbm)?,
+            None => settings.clone(),
+        };
+        let held_out = settings.check_without_rows()?.validation_fraction;
+        settings.check(held_out.map_or(self.train.n_rows(), |share| n_kept(self.train.n_rows(), share)))
+    }
+
     /// Returns the training rows.
     pub fn rows(&self) -> &Rows {
         &self.train.rows
@@ -187,6 +300,12 @@ impl Run {
         let mut training = Training::new(self.input.train.clone())
             .weights(self.weights.train.as_deref())
             .described(description);
+        if let Some(rbm) = &self.start {
+            training = training.from_model(rbm.clone());
+        }
+        if self.is_extended {
+            training = training.with_new_schedule();
+        }
         if let Some(validation) = &self.validation {
             training = training.weighted_validation(&validation.rows, self.weights.validation.as_deref());
         }
@@ -195,6 +314,35 @@ impl Run {
             None => training,
         }
     }
+}
+
+/// Reads the model to start from, and fills in its digest.
+fn load_start(from: &mut StartModel) -> Result<ModelFile> {
+    let model = ModelFile::load(&from.file)?;
+    // A model may consist of several files.
+    let mut digest = Sha256::new();
+    for file in ModelFile::files(&from.file) {
+        digest.update(std::fs::read(&file).map_err(Error::io("read", &file))?);
+    }
+    let now = hex(&digest.finalize());
+    if let Some(then) = from.sha256.as_ref().filter(|then| **then != now) {
+        let problem = format!("has changed since the run began (SHA-256 {now}, was {then}); put it back");
+        return Err(Error::malformed(&from.file, problem));
+    }
+    from.sha256 = Some(now);
+    Ok(model)
+}
+
+/// Rejects a number of hidden units that is not that of the model to start from.
+pub(super) fn check_n_hidden(n_hidden: usize, rbm: &Rbm) -> Result<()> {
+    if n_hidden == rbm.n_hidden() {
+        return Ok(());
+    }
+    Err(Error::InvalidChoice {
+        name: "n-hidden",
+        value: n_hidden.to_string(),
+        cure: format!("the model to start from has {} hidden units; leave `n-hidden` out", rbm.n_hidden()),
+    })
 }
 
 /// Rejects a configuration that is wrong whatever the data are.

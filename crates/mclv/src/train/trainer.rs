@@ -162,8 +162,7 @@ impl Trainer {
 
     /// The learning rate at the beginning of the current epoch.
     pub(crate) fn learning_rate(&self) -> f64 {
-        let s = &self.settings;
-        s.schedule.rate(s.learning_rate, self.epoch, s.epochs, 0, 1)
+        self.settings.rate(self.epoch, 0, 1)
     }
 
     /// The norm of the gradient of the epoch's last update, after clipping. It is 0 if that update
@@ -277,9 +276,8 @@ impl Trainer {
         });
         let scale = (1.0 / total_weight(&positive)) as f32;
         self.gradient.add(positive, scale);
-        let s = &self.settings;
-        let rate = share * s.schedule.rate(s.learning_rate, self.epoch, s.epochs, self.update, n_updates);
-        if let Some(clip) = s.clip {
+        let rate = share * self.settings.rate(self.epoch, self.update, n_updates);
+        if let Some(clip) = self.settings.clip {
             self.gradient.finish(offsets);
             let norm = self.gradient.norm();
             if norm > clip {

@@ -4,7 +4,7 @@ use super::best::{Best, BestModel};
 use super::files::{Checkpoints, RunFiles};
 use super::guard::Warning;
 use super::monitor::{Metrics, Monitor, Weighted};
-use super::run::Description;
+use super::run::{Description, check_n_hidden};
 use super::session::{Part, Session};
 use super::trainer::Trainer;
 use super::{Feed, Listener};
@@ -46,6 +46,8 @@ pub struct Training<'a> {
     folder: Option<PathBuf>,
     checkpoints: Checkpoints,
     description: Option<Description>,
+    /// True if a resumed run has a new schedule of the learning rate.
+    has_new_schedule: bool,
 }
 
 /// The result of a training: the model, the best model, the metrics of all epochs, and how it
@@ -105,10 +107,12 @@ impl<'a> Training<'a> {
             folder: None,
             checkpoints: Checkpoints::default(),
             description: None,
+            has_new_schedule: false,
         }
     }
 
-    /// Starts from a given model instead of an initial one.
+    /// Starts from a given model instead of an initial one. The model decides the number of hidden
+    /// units; settings with another number are rejected.
     pub fn from_model(mut self, rbm: Rbm) -> Self {
         self.model = Some(rbm);
         self
@@ -176,6 +180,12 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Declares that a resumed run begins a new schedule of the learning rate.
+    pub(super) fn with_new_schedule(mut self) -> Self {
+        self.has_new_schedule = true;
+        self
+    }
+
     /// Trains to the end, or until the listener cancels.
     ///
     /// # Errors
@@ -214,6 +224,7 @@ impl<'a> Training<'a> {
     /// If the folder holds no run, a damaged run, or a run with other data.
     pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
         let (checkpoints, description) = (self.checkpoints, self.description.take());
+        let has_new_schedule = self.has_new_schedule;
         let session = self.session(train).and_then(|mut session| {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
@@ -229,7 +240,15 @@ impl<'a> Training<'a> {
             Ok(session)
         });
         // No rank continues, and writes, before all have read.
-        team::together(session)
+        let mut session = team::together(session)?;
+        if has_new_schedule {
+            session.best.renew_patience();
+            let (state, seconds) = (session.trainer.state(), session.seconds_before);
+            if let Some(files) = &mut session.files {
+                files.begin_again(&state, &session.best, seconds)?;
+            }
+        }
+        Ok(session)
     }
 
     /// Begins a training on rows that arrive in pieces. `rows` are inspected, but
@@ -255,14 +274,17 @@ impl<'a> Training<'a> {
         }
         let mut order: Vec<usize> = (0..n_rows).collect();
         stream(settings.seed, Purpose::Split, 1).reader().shuffle(&mut order);
-        let (held_out, kept) = order.split_at_mut(((share * n_rows as f64).ceil() as usize).min(n_rows - 1));
+        let (held_out, kept) = order.split_at_mut(n_rows - n_kept(n_rows, share));
         held_out.sort_unstable();
         kept.sort_unstable();
         Ok((train.select(kept), Some(train.select(held_out)), grey.map(|grey| Cow::Owned(grey.select(kept)))))
     }
 
     /// Creates a session without files.
-    fn session(self, train: &'a Rows) -> Result<Session<'a>> {
+    fn session(mut self, train: &'a Rows) -> Result<Session<'a>> {
+        if let Some(rbm) = &self.model {
+            self.settings = of_model(self.settings, rbm)?;
+        }
         let (mut train, validation, mut grey) = self.parts(train)?;
         let settings = self.settings.check(train.rows.n_rows())?;
         if !settings.redraw_bits {
@@ -310,4 +332,16 @@ impl<'a> Training<'a> {
             begun: Instant::now(),
         })
     }
+}
+
+/// The settings for a training that starts from this model.
+pub(super) fn of_model(settings: Settings, rbm: &Rbm) -> Result<Settings> {
+    let n_hidden = settings.n_hidden.unwrap_or(rbm.n_hidden());
+    check_n_hidden(n_hidden, rbm)?;
+    Ok(Settings { n_hidden: Some(n_hidden), ..settings })
+}
+
+/// The number of training rows that are left if this share of them is held out.
+pub(super) fn n_kept(n_rows: usize, share: f64) -> usize {
+    n_rows - ((share * n_rows as f64).ceil() as usize).min(n_rows.saturating_sub(1))
 }

@@ -96,6 +96,17 @@ pub(super) fn mean(values: &[f64], weights: Option<&[f32]>) -> f64 {
     }
 }
 
+/// Returns the standard error of [`mean`] from the choice of rows. `None` for a single row.
+pub(super) fn std_err(values: &[f64], weights: Option<&[f32]>) -> Option<f64> {
+    let mean = mean(values, weights);
+    let weight = |r: usize| weights.map_or(1.0, |weights| f64::from(weights[r]));
+    // Rows of weight zero may have any value.
+    let rows = || values.iter().enumerate().map(|(r, x)| (weight(r), x)).filter(|(w, _)| *w > 0.0);
+    let (n, total) = rows().fold((0.0, 0.0), |(n, total), (w, _)| (n + 1.0, total + w));
+    let squares: f64 = rows().map(|(w, x)| (w / total * (x - mean)).powi(2)).sum();
+    (n > 1.0).then(|| (squares * n / (n - 1.0)).sqrt())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -106,6 +117,22 @@ mod tests {
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         read(&path).map(|(weights, _)| weights)
+    }
+
+    /// By hand: rows of weight 2 count as two parts of the mean, and rows of weight 0 not at all.
+    #[test]
+    fn the_error_of_a_mean_counts_its_rows() {
+        let values = [1.0, 2.0, 4.0, 5.0];
+        let by_hand = (((4.0 + 1.0 + 1.0 + 4.0) / 3.0) / 4.0f64).sqrt();
+        assert!((std_err(&values, None).unwrap() - by_hand).abs() < 1e-12);
+        assert!((std_err(&values, Some(&[3.0; 4])).unwrap() - by_hand).abs() < 1e-12);
+        let with_nan = [1.0, 2.0, 4.0, 5.0, f64::NAN];
+        let weights = [1.0, 1.0, 1.0, 1.0, 0.0];
+        assert!((std_err(&with_nan, Some(&weights)).unwrap() - by_hand).abs() < 1e-12);
+        // A mean of 1.5 from the shares 3/4 and 1/4: (3/4 · 0.5)² + (1/4 · 1.5)², times 2/1.
+        let uneven = std_err(&[1.0, 3.0], Some(&[3.0, 1.0])).unwrap();
+        assert!((uneven - (2.0f64 * (0.375f64.powi(2) + 0.375f64.powi(2))).sqrt()).abs() < 1e-12);
+        assert_eq!(std_err(&[1.0], None), None);
     }
 
     #[test]

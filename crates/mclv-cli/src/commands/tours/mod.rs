@@ -4,7 +4,7 @@ mod args;
 
 pub(crate) use args::ToursArgs;
 
-use super::{check_output, logz, model_data};
+use super::{check_output, logz, model_data, model_file};
 use crate::cli::Global;
 use crate::output::{Output, facts, table, wrapped};
 use crate::plot;
@@ -19,7 +19,7 @@ use mclv::tour::{
     Ccdf, ClassTours, Conclusion, Contribution, End, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom,
     TailFit, TourEngine, TourSettings, Tours,
 };
-use mclv::{ModelFile, Rbm, StoppingSet, human_seconds, picture, write_atomically};
+use mclv::{Rbm, StoppingSet, human_seconds, picture, write_atomically};
 use mclv_report::figure::{Axis, Figure, PictureGrid, Point, Series};
 use mclv_report::page::{Block, Page, Section};
 use mclv_report::tours::{Toured, picture_grids};
@@ -122,9 +122,9 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
     }
     ensure!(args.time_limit > 0.0, "--time-limit: must be more than 0; give 1s or more, or none");
-    let model = ModelFile::load(&args.model)?;
+    let (model_path, model) = model_file::open(&args.model, out)?;
     let data =
-        model_data::load((&args.model, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
+        model_data::load((&model_path, &model), args.data.as_deref(), &args.preparation, args.split, global)?;
     // Check before the long work that the shape is known.
     let shape = match (&args.pictures, &args.report) {
         (Some(_), _) => {
@@ -192,7 +192,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         reports.push(report);
     }
     if let Some(path) = &args.report {
-        let title = format!("Tours of {}", args.model.display());
+        let title = format!("Tours of {}", model_path.display());
         super::report::save(&page(title, &data, &reports, &toured, grids), path)?;
     }
 
@@ -203,7 +203,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         let images = Rows::Reals(RealRows::new(model.rbm.n_visible(), pictures));
         write_atomically(path, &picture::grid(&images, shape, args.columns.into())?)?;
     }
-    let json = json!({ "model": args.model.to_string_lossy(), "data": data.provenance, "starts": args.starts,
+    let json = json!({ "model": model_path.to_string_lossy(), "data": data.provenance, "starts": args.starts,
         "settings": settings, "csv": args.csv.as_ref().map(|p| p.to_string_lossy()),
         "pictures": args.pictures.as_ref().map(|p| p.to_string_lossy()),
         "report": args.report.as_ref().map(|p| p.to_string_lossy()), "sets": reports });

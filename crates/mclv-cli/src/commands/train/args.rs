@@ -1,47 +1,55 @@
 //! The arguments of `mclv train`.
 
-use crate::flags::Preparation;
+use crate::flags::{PictureShape, Preparation};
 use clap::{Args, ValueHint};
 use mclv::settings::Settings;
 use std::path::PathBuf;
 
 #[derive(Args)]
-#[command(after_help = "Examples:
+#[command(
+    after_help = "Examples:
+  mclv train digits                               built-in data, default settings
+  mclv train rows.csv --n-hidden 16 -o runs/mine  your own data: values from 0 to 1
+  mclv train rows.csv --from runs/mine            start from the best model of a run
+  mclv train --resume runs/mine                   continue an interrupted run
+  mclv train --resume runs/mine --epochs 200      add 200 epochs to a finished run
+
+`mclv train --help` shows all settings and more examples.",
+    after_long_help = "Examples:
   mclv train digits
   mclv train mnist --n-hidden 25 --epochs 100 --output runs/best
   mclv train mnist --preset paper --n-hidden 32
   mclv train mnist --gradient pcd --k 1 --centred=false
-  mclv train bars-and-stripes:4 --gradient exact --n-hidden 16 \\
-    --optimizer adam --learning-rate 0.2 --epochs 400
-  mclv train rows.npy --weights weights.npy
+  mclv train bars-and-stripes:4 --gradient exact --optimizer adam --lr 0.2
+  mclv train rows.npy --weights weights.npy --shape 28x28
+  mclv train rows.npy --from runs/best --lr 0.1
   mclv train --config runs/best/config.toml --seed 7 --output runs/again
   mclv train --resume runs/best
+  mclv train --resume runs/best --epochs 200
   mclv train mnist --live --tensorboard
 
 The run folder holds config.toml (all settings), metrics.jsonl (one line per epoch), checkpoints,
 model.safetensors (the last model), best.safetensors (the best model), report.html and, with
 --snapshots, models after some epochs. Ctrl-C writes a checkpoint. A resumed run gives the same bits
-as a run without interruption.")]
+as a run without interruption.
+
+With --resume RUN --epochs N, N epochs are added after the end of a run. The schedule has ended with
+a learning rate near zero, so a new one begins (see --restarts).
+
+Where standard error is not a terminal, a line of progress is printed every minute; MCLV_PROGRESS
+sets the seconds between two lines, 0 for none."
+)]
 pub(crate) struct TrainArgs {
-    /// Name of a data set (see `mclv data list`), or a file [default: digits]
-    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
-    pub(crate) data: Option<String>,
+    #[command(flatten)]
+    pub(crate) input: InputArgs,
     /// Run folder to create [default: runs/DATA-1, runs/DATA-2, …]
     #[arg(short, long, value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
-    /// Continue an interrupted run exactly where it stopped, with its own settings
+    /// Continue an interrupted run exactly where it stopped, with its own settings. With --epochs N,
+    /// add N epochs to a finished run, with a new schedule of the learning rate
     #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = [
-        "data", "output", "config", "weights", "binarize", "label_column", "Settings", "no_centring"])]
+        "data", "output", "config", "weights", "binarize", "label_column", "from", "shape", "no_centring"])]
     pub(crate) resume: Option<PathBuf>,
-    /// Read settings from a TOML file, such as the config.toml of a run; flags override them
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
-    pub(crate) config: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) preparation: Preparation,
-    /// Weights of rows: a .npy or .csv file with one number of 0 or more per training row (if DATA
-    /// is a file: per row of that file)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
-    pub(crate) weights: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) settings: Settings,
     /// The old spelling of `--centred=false`
@@ -49,13 +57,49 @@ pub(crate) struct TrainArgs {
     pub(crate) no_centring: bool,
 
     /// Epochs between two checkpoints
-    #[arg(long, default_value_t = 10, value_name = "EPOCHS", help_heading = "Watching")]
+    #[arg(
+        long,
+        default_value_t = 10,
+        value_name = "EPOCHS",
+        help_heading = "Watching",
+        hide_short_help = true
+    )]
     pub(crate) checkpoint_every: usize,
     /// Minutes after which a checkpoint is always written
-    #[arg(long, default_value_t = 5.0, value_name = "MINUTES", help_heading = "Watching")]
+    #[arg(
+        long,
+        default_value_t = 5.0,
+        value_name = "MINUTES",
+        help_heading = "Watching",
+        hide_short_help = true
+    )]
     pub(crate) checkpoint_minutes: f64,
     #[command(flatten)]
     pub(crate) look: LookArgs,
+}
+
+/// What a training learns from.
+#[derive(Args)]
+pub(crate) struct InputArgs {
+    /// Name of a data set (see `mclv data list`), or a file: IDX (plain or .gz), .npy, .npz, .csv
+    /// [default: digits; with --from: the data of that model]
+    #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    /// Start from this model: a model file, or a run folder (its best model). The model decides the
+    /// number of hidden units
+    #[arg(long, value_name = "MODEL", value_hint = ValueHint::AnyPath, conflicts_with = "init")]
+    pub(crate) from: Option<PathBuf>,
+    /// Read settings from a TOML file, such as the config.toml of a run; flags override them
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
+    pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) preparation: Preparation,
+    #[command(flatten)]
+    pub(crate) picture: PictureShape,
+    /// Weights of rows: a .npy or .csv file with one number of 0 or more per training row (if DATA
+    /// is a file: per row of that file)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) weights: Option<PathBuf>,
 }
 
 /// Flags for watching a training while it runs and afterwards.
@@ -69,9 +113,9 @@ pub(crate) struct LookArgs {
     #[arg(long)]
     pub(crate) live: bool,
     /// Port of --live; 0: any free port [default: 8377, or any free port]
-    #[arg(long, value_name = "PORT", requires = "live")]
+    #[arg(long, value_name = "PORT", requires = "live", hide_short_help = true)]
     pub(crate) port: Option<u16>,
     /// Do not write report.html
-    #[arg(long)]
+    #[arg(long, hide_short_help = true)]
     pub(crate) no_report: bool,
 }

@@ -7,34 +7,36 @@ mod settings_page;
 mod summary;
 mod watching;
 
-pub(crate) use args::TrainArgs;
+pub(crate) use args::{InputArgs, TrainArgs};
+pub(crate) use settings::resolve_with;
 
 use super::report;
 use crate::cli::Global;
 use crate::events::Events;
 use crate::live;
 use crate::output::{Output, facts};
+use crate::shell;
 use crate::sparkline::sparkline;
 use crate::watch::Watch;
-use mclv::settings::Spelling;
+use anyhow::{bail, ensure};
+use mclv::settings::{Auto, Spelling};
 use mclv::team;
 use mclv::train::{Checkpoints, Outcome, Run, RunFolder};
 use serde_json::json;
 use settings::resolve;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use summary::summary;
 use watching::Live;
 
 pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let watch = Watch::new("fetching", "B");
     let (run, folder) = match &args.resume {
-        // All ranks must have read the folder before one of them changes it.
-        Some(folder) => (team::together(Run::open(folder, &watch))?, folder.clone()),
+        Some(path) => resume(path, args, global, &watch)?,
         None => {
             let input = resolve(args, global)?;
             let folder = match &args.output {
                 Some(folder) => folder.clone(),
-                None => free_folder(&input.data.source),
+                None => free_folder("runs", &input.data.source),
             };
             (Run::load(input, &watch)?, folder)
         }
@@ -94,17 +96,41 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
         }
         Outcome::Interrupted { epochs } => Err(anyhow::Error::from(mclv::Error::Cancelled).context(format!(
             "stopped after {epochs} epochs; continue with: mclv train --resume {}",
-            folder.display()
+            shell::path(&folder)
         ))),
     }
 }
 
-/// The first of `runs/DATA-1`, `runs/DATA-2`, … that does not exist yet.
-fn free_folder(source: &str) -> PathBuf {
-    let stem = std::path::Path::new(source)
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .replace([':', ' '], "-");
-    (1..).map(|n| PathBuf::from("runs").join(format!("{stem}-{n}"))).find(|p| !p.exists()).unwrap_or_default()
+/// Opens a run to be resumed, or to be given more epochs. `path` is its folder, or a file in it.
+fn resume(path: &Path, args: &TrainArgs, global: &Global, watch: &Watch) -> anyhow::Result<(Run, PathBuf)> {
+    ensure!(global.seed.is_none(), "--seed cannot be used with --resume: a resumed run keeps its seed");
+    let folder = RunFolder::of(path).path().to_path_buf();
+    let run = match args.settings.epochs {
+        None => Run::open(&folder, watch),
+        Some(Auto::Given(n)) => Run::extend(&folder, n, watch),
+        Some(Auto::Auto) => {
+            bail!("--epochs auto cannot be used with --resume; give the number of epochs to add")
+        }
+    };
+    // All ranks must have read the folder before one of them changes it.
+    let run = team::together(run)?;
+    if let (Some(Auto::Given(n)), true) = (args.settings.epochs, team::is_first()) {
+        let settings = run.input().train.check_without_rows()?;
+        eprintln!(
+            "note: {} has made {} epochs; {n} more follow with a new schedule of the learning rate ({} from {}), \
+             because the old one has ended",
+            folder.display(),
+            settings.epochs - n,
+            settings.schedule,
+            settings.learning_rate
+        );
+    }
+    Ok((run, folder))
+}
+
+/// The first of `PARENT/DATA-1`, `PARENT/DATA-2`, … that does not exist yet.
+pub(crate) fn free_folder(parent: &str, source: &str) -> PathBuf {
+    let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().replace([':', ' '], "-");
+    let numbered = |n: u32| Path::new(parent).join(format!("{stem}-{n}"));
+    (1..).map(numbered).find(|path| !path.exists()).unwrap_or_default()
 }

@@ -1,12 +1,33 @@
 //! Combines the flags of `mclv train` with a configuration file.
 
-use super::args::TrainArgs;
+use super::args::{InputArgs, TrainArgs};
 use crate::cli::Global;
+use crate::commands::model_file;
+use crate::shell;
 use anyhow::Context;
-use mclv::train::RunInput;
+use mclv::ModelFile;
+use mclv::data::DataSpec;
+use mclv::settings::Settings;
+use mclv::train::{RunInput, StartModel};
+use serde::Deserialize;
 
 /// Reads the configuration file, if there is one, and puts the flags over it.
 pub(super) fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunInput> {
+    let mut flags = args.settings.clone();
+    if args.no_centring {
+        flags.centred = Some(false);
+    }
+    flags.seed = global.seed;
+    resolve_with(&args.input, flags, global.seed)
+}
+
+/// Reads the configuration file, if there is one, and puts these settings and flags over it.
+/// `seed` is that of the data.
+pub(crate) fn resolve_with(
+    args: &InputArgs,
+    settings: Settings,
+    seed: Option<u64>,
+) -> anyhow::Result<RunInput> {
     let mut input = match &args.config {
         Some(path) => {
             let text =
@@ -15,6 +36,19 @@ pub(super) fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunIn
         }
         None => RunInput::default(),
     };
+    if let Some(model) = &args.from {
+        let (file, _) = model_file::find(model);
+        if args.data.is_none() && args.config.is_none() {
+            let provenance = ModelFile::load(&file)?.provenance;
+            let recorded = provenance.settings.get("data").and_then(|spec| DataSpec::deserialize(spec).ok());
+            let missing = || {
+                let path = shell::path(model);
+                format!("{path} does not record its data; give yours: mclv train DATA --from {path}")
+            };
+            input.data = recorded.with_context(missing)?;
+        }
+        input.from = Some(StartModel { file, sha256: None });
+    }
     if let Some(source) = &args.data {
         input.data.source.clone_from(source);
     }
@@ -24,15 +58,12 @@ pub(super) fn resolve(args: &TrainArgs, global: &Global) -> anyhow::Result<RunIn
     if let Some(column) = &args.preparation.label_column {
         input.data.label_column = Some(column.clone());
     }
+    input.shape = args.picture.shape.or(input.shape);
     if let Some(path) = &args.weights {
         input.weights = Some(path.clone());
     }
-    let mut flags = args.settings.clone();
-    if args.no_centring {
-        flags.centred = Some(false);
+    if let Some(seed) = seed {
+        input.data.seed = seed;
     }
-    if let Some(seed) = global.seed {
-        (flags.seed, input.data.seed) = (Some(seed), seed);
-    }
-    Ok(RunInput { train: flags.over(input.train), ..input })
+    Ok(RunInput { train: settings.over(input.train), ..input })
 }

@@ -1,6 +1,7 @@
 //! The text that is printed after a finished run.
 
 use crate::output::{facts, table};
+use crate::shell;
 use mclv::human_seconds;
 use mclv::partition::Guarantee;
 use mclv::train::{Metrics, RunFolder, RunInput};
@@ -21,13 +22,22 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
     let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
     let log_z = metrics.log_z.as_ref();
     let likelihood = |x: f64| log_z.map_or(format!("{x:.3}"), |z| z.with_error(x, 3));
-    let rows = [("train", metrics.train_log_likelihood), ("validation", metrics.validation_log_likelihood)]
-        .into_iter()
-        .filter_map(|(name, x)| Some(vec![name.to_owned(), likelihood(x?)]));
+    let rows = [
+        ("training", metrics.train_log_likelihood, metrics.train_rows),
+        ("validation", metrics.validation_log_likelihood, metrics.validation_rows),
+    ];
+    // Runs of earlier versions have no numbers of rows.
+    let rows = rows.into_iter().filter_map(|(name, value, rows)| {
+        let error = rows.and_then(|rows| rows.std_err).map_or("–".into(), |error| format!("{error:.3}"));
+        let n = rows.map_or("–".into(), |rows| rows.n_rows.to_string());
+        let method = log_z.map_or("–".into(), |z| z.method.to_string());
+        Some(vec![name.into(), n, likelihood(value?), error, method])
+    });
     let rows: Vec<Vec<String>> = rows.collect();
     let mut text = String::new();
     if !rows.is_empty() {
-        text = table(&["", "log-likelihood (nats per row)"], &[1], rows);
+        let header = ["rows", "number", "log-likelihood (nats per row)", "error over rows", "log Z by"];
+        text = table(&header, &[1, 2, 3], rows);
         text.push('\n');
     }
     let mut lines = vec![
@@ -62,11 +72,14 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
     if let Some(path) = &input.weights {
         lines.push(("weights", format!("{}: likelihoods are weighted means", path.display())));
     }
+    if let Some(from) = &input.from {
+        lines.push(("from", from.file.display().to_string()));
+    }
     lines.push(("run", folder.display().to_string()));
     let files = RunFolder::new(folder);
     let is_earlier = metrics.best.as_ref().is_some_and(|best| best.epoch != metrics.epoch);
     let model = if is_earlier { files.best_model() } else { files.model() };
-    lines.push(("next", format!("mclv likelihood {}", model.display())));
+    lines.push(("next", format!("mclv likelihood {}", shell::path(&model))));
     text.push_str(&facts(&lines));
     text
 }

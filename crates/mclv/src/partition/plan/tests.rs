@@ -294,3 +294,20 @@ fn inputs_and_limits_are_used() {
     };
     assert_eq!(without_time(planned), without_time(ais(&rbm, &direct, &Silent).unwrap()));
 }
+
+#[test]
+fn a_plan_knows_its_seconds_on_a_nominal_machine() {
+    let small = random_rbm(12, 8, 0.5, 90);
+    let settings = MethodSettings::default();
+    assert!(Plan::new(&small, None, &settings).nominal_seconds() < 1e-3);
+    let large = random_rbm(200, 100, 0.1, 91);
+    let minute = Plan::new(&large, None, &settings).nominal_seconds();
+    assert!((minute - 60.0).abs() < 0.1, "{minute}");
+    let few = Budget { max_steps: StepLimit::Steps(1000), ..Budget::COMMAND };
+    let tours = |budget| {
+        let settings = MethodSettings { budget, ..MethodSettings::default() };
+        Plan::new(&large, Some(Method::Mclv), &settings).nominal_seconds()
+    };
+    assert!(tours(few) < 0.01);
+    assert_eq!(tours(Budget { max_steps: StepLimit::Unlimited, ..Budget::COMMAND }), f64::INFINITY);
+}

@@ -1,0 +1,78 @@
+//! The folder of a sweep, and the file that says what was asked for.
+//!
+//! ```text
+//! SWEEP/sweep.toml     data, settings and seeds
+//! SWEEP/runs/          a run folder for each combination of settings and each seed, and its record
+//! SWEEP/sweep.csv      a line for each run
+//! SWEEP/report.html    the comparison of the runs
+//! ```
+
+use super::args::{Axis, Grid, Seeds};
+use anyhow::{Context, anyhow};
+use mclv::train::RunInput;
+use mclv::{Error, write_atomically};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What a sweep was asked for: the content of `sweep.toml`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sweep {
+    /// The seeds, with commas between them.
+    pub(super) seeds: String,
+    /// The data, and the settings that all runs share.
+    pub(super) run: RunInput,
+    /// The settings of the command line, each with its values.
+    #[serde(default)]
+    pub(super) settings: Vec<Axis>,
+}
+
+impl Sweep {
+    pub(super) fn grid(&self) -> Grid {
+        Grid(self.settings.clone())
+    }
+
+    pub(super) fn seeds(&self) -> anyhow::Result<Vec<u64>> {
+        let seeds: Result<Seeds, String> = self.seeds.parse();
+        Ok(seeds.map_err(|problem| anyhow!("seeds: {problem}"))?.0)
+    }
+}
+
+/// The files of a sweep.
+pub(super) struct SweepFolder(PathBuf);
+
+impl SweepFolder {
+    pub(super) fn new(path: &Path) -> Self {
+        Self(path.into())
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    pub(super) fn definition(&self) -> PathBuf {
+        self.0.join("sweep.toml")
+    }
+
+    pub(super) fn csv(&self) -> PathBuf {
+        self.0.join("sweep.csv")
+    }
+
+    pub(super) fn report(&self) -> PathBuf {
+        self.0.join("report.html")
+    }
+
+    /// Creates the folder with its definition.
+    pub(super) fn create(&self, sweep: &Sweep) -> anyhow::Result<()> {
+        std::fs::create_dir_all(&self.0).map_err(Error::io("create", &self.0))?;
+        let text = toml::to_string_pretty(sweep).context("sweep.toml")?;
+        Ok(write_atomically(&self.definition(), text.as_bytes())?)
+    }
+
+    /// Reads the definition.
+    pub(super) fn read(&self) -> anyhow::Result<Sweep> {
+        let path = self.definition();
+        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        toml::from_str(&text).map_err(|e| Error::malformed(&path, e.message().to_owned()).into())
+    }
+}

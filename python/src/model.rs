@@ -2,9 +2,9 @@
 
 use crate::arrays::{PyRows, bits_to_array, matrix, reals_to_array, vector};
 use crate::errors::{DataError, exception};
-use crate::work;
+use crate::work::{self, check_memory};
 use mclv::data::Rows;
-use mclv::sample::{SampleSettings, Start, sample};
+use mclv::sample::{Given, SampleSettings, Start, sample};
 use mclv::{ModelFile, Rbm};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -39,6 +39,9 @@ impl Model {
         n_threads: Option<usize>,
         what: impl FnOnce(&Rbm, &Rows) -> mclv::Result<T> + Send,
     ) -> PyResult<T> {
+        // The largest result is a matrix of means.
+        let n_units = self.rbm().n_visible().max(self.rbm().n_hidden());
+        check_memory("the result", 4 * rows.rows.n_rows() as u128 * n_units as u128)?;
         let (file, rows) = (Arc::clone(&self.file), Arc::clone(&rows.rows));
         work::finish(py, n_threads, move |_| what(&file.rbm, &rows))
     }
@@ -55,6 +58,8 @@ impl Model {
         provenance: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let &[n_visible, n_hidden] = weights.shape() else { unreachable!("two dimensions") };
+        // A view can repeat one row without end.
+        check_memory("the model", 12 * n_visible as u128 * n_hidden as u128)?;
         let w: Vec<f32> = weights.as_array().iter().copied().collect();
         let (b, a): (Vec<f32>, Vec<f32>) = (
             visible_bias.as_array().iter().copied().collect(),
@@ -70,11 +75,11 @@ impl Model {
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| ModelFile::load(path)).map(Self::new).map_err(exception)
+        work::quick(py, || ModelFile::load(path)).map(Self::new)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.file.save(path)).map_err(exception)
+        work::quick(py, || self.file.save(path))
     }
 
     #[getter]
@@ -148,8 +153,9 @@ impl Model {
     }
 
     /// Samples by a named method, or by the one that suits. Gibbs chains start at `start`, or at
-    /// the biases.
-    #[pyo3(signature = (n_samples, method, burn_in, means, seed, start, n_threads))]
+    /// the biases. `given` has the known units, in one row, and their values.
+    #[pyo3(signature = (n_samples, method, burn_in, means, seed, start, given, n_threads))]
+    #[allow(clippy::too_many_arguments)]
     fn sample<'py>(
         &self,
         py: Python<'py>,
@@ -159,14 +165,21 @@ impl Model {
         means: bool,
         seed: u64,
         start: Option<&PyRows>,
+        given: Option<(PyRef<'py, PyRows>, PyRef<'py, PyRows>)>,
         n_threads: Option<usize>,
     ) -> PyResult<PySamples<'py>> {
+        let n_values = n_samples as u128 * self.rbm().n_visible() as u128;
+        check_memory(&format!("{n_samples} samples"), n_values * if means { 6 } else { 2 })?;
+        let given = given.map(|(known, values)| {
+            Given::new(known.bits()?.clone(), values.bits()?.clone()).map_err(exception)
+        });
+        let given = given.transpose()?;
         let method = method.map(str::parse).transpose().map_err(exception)?;
         let settings = SampleSettings { n_samples, method, burn_in, means, seed };
         let (file, start) = (Arc::clone(&self.file), start.map(|rows| Arc::clone(&rows.rows)));
         let samples = work::finish(py, n_threads, move |line| {
             let start = start.as_deref().map_or(Start::Bias, Start::Rows);
-            sample(&file.rbm, &settings, start, None, line)
+            sample(&file.rbm, &settings, start, given.as_ref(), line)
         })?;
         let facts = json!({ "method": samples.method, "burn_in": samples.burn_in, "mixing": samples.mixing,
             "ladders": samples.ladders, "gibbs": samples.gibbs,

@@ -111,11 +111,13 @@ class Tours:
     ends: npt.NDArray[np.int64]
     #: True for tours that ended in the state in which they started.
     own_start: npt.NDArray[np.bool_]
-    #: The tail function ``p(length > k)``: lengths at which it changes, its values, and pointwise
-    #: 95 % limits.
+    #: The lengths k at which the tail function ``p(length > k)`` changes.
     ccdf_k: npt.NDArray[np.int64]
+    #: The values of the tail function there.
     ccdf_p: npt.NDArray[np.float64]
+    #: Lower pointwise 95 % limits of the tail function.
     ccdf_low: npt.NDArray[np.float64]
+    #: Upper pointwise 95 % limits of the tail function.
     ccdf_high: npt.NDArray[np.float64]
     #: The length up to which the tail function is known; None if no tour was cut.
     known_up_to: int | None
@@ -123,8 +125,11 @@ class Tours:
     mean_length: dict[str, Any]
     #: A geometric tail fitted to the longest tours. It has no guarantee.
     tail_fit: dict[str, Any] | None
+    #: The logarithm of the known weight of the stopping set.
     log_z_s: float
+    #: Steps of all tours together.
     n_steps: int
+    #: The time it took.
     seconds: float
     #: ``verdict`` (``"memorised"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers behind
     #: it, and ``text``.

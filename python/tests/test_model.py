@@ -125,6 +125,22 @@ def test_the_pseudo_likelihood_is_that_of_the_definition(small):
     assert np.allclose(small.pseudo_log_likelihood(v), expected, atol=1e-9)
 
 
+def test_many_rows_are_computed_in_pieces_with_the_same_bits(small):
+    rng = np.random.default_rng(0)
+    wide = mclv.RBM(rng.normal(size=(300, 200)) / 9, rng.normal(size=300), rng.normal(size=200))
+    grey = rng.random((15_000, 300)).astype(np.float32)
+    sparse = pytest.importorskip("scipy.sparse").csr_array(np.where(grey > 0.9, grey, 0))
+    for rows in (grey, grey > 0.5, sparse):
+        parts = [rows[:7001], rows[7001:]]
+        for method in ("free_energy", "mean_hidden"):
+            whole = getattr(wide, method)(rows, n_jobs=1)
+            assert np.array_equal(whole, np.concatenate([getattr(wide, method)(part, n_jobs=2) for part in parts]))
+    h = rng.integers(0, 2, (15_000, 200))
+    assert np.array_equal(wide.mean_visible(h, n_jobs=1), np.concatenate([wide.mean_visible(part) for part in (h[:7001], h[7001:])]))
+    few = (grey > 0.5)[:1300]
+    assert np.array_equal(wide.pseudo_log_likelihood(few, n_jobs=1), np.concatenate([wide.pseudo_log_likelihood(few[at : at + 100]) for at in range(0, 1300, 100)]))
+
+
 def test_all_kinds_of_rows_give_the_same(small):
     sparse = pytest.importorskip("scipy.sparse")
     v = states(6)

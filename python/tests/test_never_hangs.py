@@ -146,6 +146,28 @@ print(result.outcome, bool(np.isfinite(result.model.weights).all()))
     assert interrupted(code) == "interrupted True"
 
 
+@pytest.mark.parametrize(
+    "call",
+    ["rbm.pseudo_log_likelihood(np.broadcast_to(rows[:1], (10**6, 400)))", "rbm.sample(2000, method='gibbs', burn_in=10**8)", "rbm.sample(20, method='tempering', burn_in=10**8)",
+     "mclv.log_partition(rbm, 'ais', n_betas=10**7, n_chains=10**4)", "mclv.tours(rbm, mclv.StoppingSet([[0] * 300]), 10**6)",
+     "mclv.BernoulliRBM(300, n_iter=1).partial_fit(np.broadcast_to(rows[:1], (10**7, 400)))"],
+    ids=["rows", "gibbs", "tempering", "log Z", "tours", "partial_fit"],
+)  # fmt: skip
+def test_ctrl_c_ends_long_calls(call):
+    code = f"""
+rng = np.random.default_rng(0)
+rbm = mclv.RBM(rng.normal(size=(400, 300)), np.zeros(400), np.zeros(300))
+rows = rng.integers(0, 2, (3, 400)).astype(np.uint8)
+mclv.BernoulliRBM  # imports scikit-learn
+print("now")
+try:
+    {call}
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+    assert interrupted(code) == "interrupted"
+
+
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_processes_train(method, tmp_path):

@@ -23,6 +23,9 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let read = |entries: &[(String, Bound<'_, PyAny>)]| {
         let spelled = PyDict::new(keywords.py());
         for (name, value) in entries {
+            // What JSON cannot hold, such as a number of more than 64 bits, is not a setting.
+            let json: Result<serde_json::Value, _> = depythonize(value);
+            json.map_err(|error| not_allowed(name, value, &error.to_string()))?;
             spelled.set_item(name.replace('_', "-"), value)?;
         }
         // Convert to JSON first, so that a setting of true or false accepts no other value.
@@ -47,12 +50,21 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
     for entry in &entries {
         if let Err(error) = read(std::slice::from_ref(entry))? {
             let ((name, value), text) = (entry, error.to_string());
-            let said = text.contains("is not allowed");
-            let text = if said { text } else { format!("{name} = {} is not allowed: {text}", value.repr()?) };
-            return Err(SettingError::new_err(text));
+            let is_said = text.contains("is not allowed");
+            return Err(if is_said { SettingError::new_err(text) } else { not_allowed(name, value, &text) });
         }
     }
     Err(SettingError::new_err(format!("settings: {whole}")))
+}
+
+/// The error for the value of a setting.
+fn not_allowed(name: &str, value: &Bound<'_, PyAny>, why: &str) -> PyErr {
+    let is_count = ["usize", "u32", "u64"].iter().any(|kind| why.ends_with(&format!("expected {kind}")));
+    let why = if is_count { "give a whole number that is not negative" } else { why };
+    match value.repr() {
+        Ok(value) => SettingError::new_err(format!("{name} = {value} is not allowed: {why}")),
+        Err(error) => error,
+    }
 }
 
 /// Settings as keywords.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._rows import as_rows, seed_of, threads
+from ._rows import as_rows, seed_of, threads, whole
 from ._model import as_model
 from .errors import UncertainWarning
 
@@ -137,15 +137,15 @@ def mode_shares(
     The model puts 50.0 % of its mass near 1.5 % of the rows (pattern 111111).
     """
     limits = {
-        "n_tours": n_tours, "target_se": 0.005 if target_se is None else target_se, "samples_per_row": None,
-        "max_steps": max_steps, "n_chains": None, "n_betas": None, "time_limit": time_limit, "seed": seed_of(seed),
+        "n_tours": whole(n_tours, "n_tours"), "target_se": 0.005 if target_se is None else target_se, "samples_per_row": None,
+        "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": None, "n_betas": None, "time_limit": time_limit, "seed": seed_of(seed),
     }  # fmt: skip
     facts = _mclv.mode_shares(
         as_model(model)._model,
         as_rows(X),
         None if labels is None else [str(label) for label in np.asarray(labels).ravel()],
         by,
-        n_clusters,
+        whole(n_clusters, "n_clusters"),
         None if method == "best" else method,
         limits,
         threads(n_jobs),

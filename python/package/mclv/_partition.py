@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._rows import as_rows, seed_of, threads
+from ._rows import as_rows, seed_of, threads, whole
 from ._model import as_model
 from .errors import UncertainWarning
 
@@ -150,8 +150,9 @@ def log_partition(
     ('lower bound on average', True)
     """
     limits = {
-        "n_tours": n_tours, "target_se": target_se, "samples_per_row": samples_per_row, "max_steps": max_steps,
-        "n_chains": n_chains, "n_betas": n_betas, "time_limit": time_limit, "seed": seed_of(seed),
+        "n_tours": whole(n_tours, "n_tours"), "target_se": target_se, "samples_per_row": whole(samples_per_row, "samples_per_row"),
+        "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": whole(n_chains, "n_chains"),
+        "n_betas": whole(n_betas, "n_betas"), "time_limit": time_limit, "seed": seed_of(seed),
     }  # fmt: skip
     facts = _mclv.log_partition(
         as_model(model)._model,

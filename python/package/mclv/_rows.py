@@ -39,7 +39,10 @@ def readable(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return array
 
 
-def numbers_of(X: Any, name: str) -> npt.NDArray[Any]:
+_CURE = "give numbers in [0, 1]"
+
+
+def numbers_of(X: Any, name: str, cure: str = _CURE) -> npt.NDArray[Any]:
     """`X` as an array of numbers or booleans."""
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise DataError(f"{name} has masked values; fill them in with X.filled(...), or leave their rows out")
@@ -48,11 +51,11 @@ def numbers_of(X: Any, name: str) -> npt.NDArray[Any]:
     except ValueError as error:  # lists of different lengths
         raise DataError(f"{name} is not a matrix: {error}") from None
     if array.dtype.kind == "O" and array.ndim > 0:
-        array = _numbers_of_objects(array, name)
+        array = _numbers_of_objects(array, name, cure)
     if array.dtype.kind == "c":
         raise DataError(f"{name} holds complex numbers ({array.dtype}); give real ones, such as X.real")
     if array.dtype.kind not in "fbui":
-        raise DataError(f"{name} holds {_kind(array.dtype)}; give numbers in [0, 1]")
+        raise DataError(f"{name} holds {_kind(array.dtype)}; {cure}")
     return array
 
 
@@ -62,7 +65,7 @@ def _kind(dtype: np.dtype[Any]) -> str:
     return {"U": "texts", "S": "bytes", "T": "texts", "O": "objects", "M": "dates", "m": "durations"}.get(dtype.kind, str(dtype))
 
 
-def _numbers_of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
+def _numbers_of_objects(array: npt.NDArray[Any], name: str, cure: str) -> npt.NDArray[np.float64]:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError):
@@ -72,14 +75,15 @@ def _numbers_of_objects(array: npt.NDArray[Any], name: str) -> npt.NDArray[np.fl
             float(value)
         except (TypeError, ValueError):
             where = ", ".join(f"{axis} {k + 1}" for axis, k in zip(("row", "column"), at))
-            cure = "fill in missing values, or leave their rows out" if value is None or "NA" in repr(value) else "give numbers in [0, 1]"
+            if value is None or "NA" in repr(value):
+                cure = "fill in missing values, or leave their rows out"
             raise DataError(f"{name}: {where} is {value!r}, which is not a number; {cure}") from None
-    raise DataError(f"{name} holds objects; give numbers in [0, 1]")
+    raise DataError(f"{name} holds objects; {cure}")
 
 
 def floats(values: Any, name: str, ndim: int) -> npt.NDArray[np.float32]:
     """`values` in single precision, with `ndim` dimensions."""
-    array = numbers_of(values, name)
+    array = numbers_of(values, name, "give numbers")
     if array.ndim != ndim:
         what = "a matrix (n_visible, n_hidden)" if ndim == 2 else "a list of numbers"
         raise DataError(f"{name} has {array.ndim} dimensions; give {what}")
@@ -131,6 +135,21 @@ def warn_outside(rows: Rows, name: str = "X", stacklevel: int = 4) -> None:
             UserWarning,
             stacklevel=stacklevel,
         )
+
+
+#: The largest number of steps that the native half can count.
+STEPS = 2**32 - 1
+
+
+def whole(value: Any, name: str, most: int = 2**63 - 1) -> Any:
+    """`value`, which must be a whole number from 0 to `most`, or None."""
+    if value is None:
+        return None
+    is_whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not is_whole or not 0 <= value <= most:
+        limit = f"from 0 to {most}" if most == STEPS else "that is not negative"
+        raise SettingError(f"{name} = {value!r} is not allowed: give a whole number {limit}")
+    return int(value)
 
 
 def threads(n_jobs: int | None) -> int | None:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ._model import as_model
 from ._mclv import Rows, mixing as _mixing
-from ._rows import as_rows, numbers_of, seed_of, threads
+from ._rows import STEPS, as_rows, numbers_of, seed_of, threads, whole
 from .errors import DataError, UncertainWarning
 
 __all__ = ["Mixing", "Samples", "mixing", "sample"]
@@ -80,7 +80,7 @@ def mixing(chains: Any) -> Mixing | None:
     >>> good.r_hat < 1.02 < 1.5 < apart.r_hat
     True
     """
-    array = numbers_of(chains, "chains")
+    array = numbers_of(chains, "chains", "give numbers")
     if array.ndim != 2 or array.shape[0] == 0:
         raise DataError(f"chains has the shape {array.shape}; give a matrix with one row per chain")
     facts = _mixing(np.array(array, dtype=np.float64))
@@ -162,6 +162,7 @@ def draw(
     rows = None if start is None else as_rows(start, "start")
     native = as_model(model)._model
     known = None if given is None else _known(given, native.shape[0])
+    n_samples, burn_in = whole(n_samples, "n_samples"), whole(burn_in, "burn_in", STEPS)
     v, mean, facts = native.sample(n_samples, method, burn_in, means, seed_of(seed), rows, known, threads(n_jobs))
     samples = Samples(v=v, means=mean, **facts)
     if samples.doubt is not None:
@@ -174,7 +175,7 @@ def _known(given: Any, n_visible: int) -> tuple[Rows, Rows]:
     """The known units, and their values."""
     if isinstance(given, np.ma.MaskedArray):
         given = np.ma.filled(given.astype(np.float64), np.nan)
-    array = np.atleast_2d(numbers_of(given, "given").astype(np.float64))
+    array = np.atleast_2d(numbers_of(given, "given", "give 0 and 1, and NaN for units to draw").astype(np.float64))
     if array.ndim != 2 or array.shape[1] != n_visible:
         raise DataError(f"given has the shape {np.shape(given)}; give rows of {n_visible} values, NaN for units to draw")
     known = ~np.isnan(array)

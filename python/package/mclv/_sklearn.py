@@ -16,7 +16,7 @@ from . import _mclv
 from ._model import RBM, as_model
 from ._partition import Likelihood, log_likelihood, log_partition
 from ._progress import chain_calls
-from ._rows import as_rows, is_sparse, seed_of, threads, warn_outside
+from ._rows import STEPS, as_rows, is_sparse, seed_of, threads, warn_outside, whole
 from ._settings import plain
 from ._training import Callback, finished
 from .errors import SettingError
@@ -363,7 +363,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def gibbs(self, v: Any, n_steps: int = 1) -> npt.NDArray[np.bool_]:
         """Make `n_steps` block-Gibbs steps from each row. Each call uses new random numbers."""
         rows = self._rows(self._checked(v))
-        n_rows, seed = rows.shape[0], int(self.random_state_.randint(2**31 - 1))
+        n_rows, n_steps, seed = rows.shape[0], whole(n_steps, "n_steps", STEPS), int(self.random_state_.randint(2**31 - 1))
         new, _, _ = as_model(self)._model.sample(n_rows, "gibbs", n_steps, False, seed, rows, None, threads(self.n_jobs))
         return new.view(np.bool_)
 

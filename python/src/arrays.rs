@@ -1,11 +1,12 @@
 //! Converts NumPy arrays and sparse matrices to rows, and rows to arrays.
 
-use crate::errors::{DataError, exception};
+use crate::errors::DataError;
+use crate::work::{self, check_memory};
 use mclv::bits::{self, BitRows};
 use mclv::data::{RealRows, Rows, SparseRows};
 use numpy::ndarray::ArrayView2;
 use numpy::{
-    Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
+    Element, IntoPyArray, PyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2,
     PyUntypedArray, PyUntypedArrayMethods,
 };
 use pyo3::prelude::*;
@@ -62,18 +63,29 @@ macro_rules! value {
 value!(f32, 0.0, 1.0, f64::from);
 value!(f64, 0.0, 1.0, |x| x);
 value!(u8, 0, 1, f64::from);
-value!(bool, false, true, |x| f64::from(u8::from(x)));
+
+/// Refuses an array whose elements are not where its type expects them, such as a field of packed
+/// records. The Python half copies such arrays.
+fn check_layout<T: Element, D: numpy::ndarray::Dimension>(array: &Bound<'_, PyArray<T, D>>) -> PyResult<()> {
+    let size = size_of::<T>() as isize;
+    let is_aligned = (array.data() as usize).is_multiple_of(align_of::<T>());
+    if is_aligned && array.strides().iter().all(|stride| stride % size == 0) {
+        return Ok(());
+    }
+    Err(DataError::new_err("the elements of the array are not aligned: give a copy of it"))
+}
 
 /// Runs `$work` with `$array` as an array of its own type.
 macro_rules! with_values {
     ($object:expr, $array:ident, $kind:ident, $work:expr) => {
         if let Ok($array) = $object.extract::<$kind<'_, f32>>() {
+            check_layout(&$array)?;
             $work
         } else if let Ok($array) = $object.extract::<$kind<'_, f64>>() {
-            $work
-        } else if let Ok($array) = $object.extract::<$kind<'_, bool>>() {
+            check_layout(&$array)?;
             $work
         } else if let Ok($array) = $object.extract::<$kind<'_, u8>>() {
+            check_layout(&$array)?;
             $work
         } else {
             let what = match $object.cast::<PyUntypedArray>() {
@@ -81,7 +93,7 @@ macro_rules! with_values {
                 Err(_) => format!("{}", $object.get_type()),
             };
             return Err(DataError::new_err(format!(
-                "cannot read {what}: give an array of float32, float64, bool or uint8 of the right dimension"
+                "cannot read {what}: give an array of float32, float64 or uint8 of the right dimension"
             )));
         }
     };
@@ -137,8 +149,7 @@ impl<T: Value> Sparse<'_, T> {
         let n = self.values.len();
         let is_rising =
             |ends: &[i64]| self.places[ends[0] as usize..ends[1] as usize].is_sorted_by(|a, b| a < b);
-        u32::try_from(n_columns).is_ok()
-            && self.starts.len() == n_lines + 1
+        self.starts.len() == n_lines + 1
             && self.places.len() == n
             && self.starts.first() == Some(&0)
             && self.starts.last() == Some(&(n as i64))
@@ -175,15 +186,28 @@ impl<T: Value> Sparse<'_, T> {
         SparseRows::new(n_columns, &starts, &columns, values)
     }
 
-    fn rows(&self, name: &str, clip: bool) -> PyResult<(Rows, Outside)> {
+    fn check(&self, name: &str) -> PyResult<()> {
+        let (n_rows, n_columns) = self.shape;
+        if u32::try_from(n_columns).is_err() {
+            return Err(DataError::new_err(format!(
+                "{name} has {n_columns} columns; a sparse matrix may have at most {}",
+                u32::MAX
+            )));
+        }
+        // A bit for each value, and where each row begins and ends.
+        check_memory(name, work::bytes_of_bits(n_rows, n_columns) + 32 * n_rows as u128)?;
         if !self.is_sound() {
             return Err(DataError::new_err(format!(
                 "{name}: the arrays of the sparse matrix contradict each other; create it again from its entries"
             )));
         }
+        Ok(())
+    }
+
+    fn rows(&self, name: &str, clip: bool) -> mclv::Result<(Rows, Outside)> {
         let mut outside = Outside::default();
         let rows = self.by_row(|x| (if clip { outside.clip(x.number()) } else { x.number() }) as f32);
-        Ok((Rows::from_sparse(name, rows).map_err(exception)?, outside))
+        Ok((Rows::from_sparse(name, rows)?, outside))
     }
 }
 
@@ -194,8 +218,12 @@ impl PyRows {
     #[staticmethod]
     fn dense(py: Python<'_>, array: &Bound<'_, PyAny>, name: &str, clip: bool) -> PyResult<Self> {
         let (rows, outside) = with_values!(array, a, PyReadonlyArray2, {
-            let values = a.as_array();
-            py.detach(|| dense(name, values, clip)).map_err(exception)?
+            let (values, (n_rows, n_columns)) = (a.as_array(), a.as_array().dim());
+            // A view can repeat one row without end. 32-bit floats are all that is made of an array.
+            let is_view = a.strides().contains(&0);
+            let n_bytes = 4 * n_rows as u128 * n_columns as u128;
+            check_memory(name, if is_view { n_bytes } else { 0 })?;
+            work::quick(py, || dense(name, values, clip))?
         });
         Ok(Self { rows: Arc::new(rows), outside })
     }
@@ -204,6 +232,7 @@ impl PyRows {
     #[staticmethod]
     #[pyo3(signature = (shape, indptr, indices, data, by_column, name, clip))]
     fn sparse(
+        py: Python<'_>,
         shape: (usize, usize),
         indptr: PyReadonlyArray1<'_, i64>,
         indices: PyReadonlyArray1<'_, i64>,
@@ -214,7 +243,9 @@ impl PyRows {
     ) -> PyResult<Self> {
         let (starts, places) = (indptr.as_slice()?, indices.as_slice()?);
         let (rows, outside) = with_values!(data, values, PyReadonlyArray1, {
-            Sparse { shape, by_column, starts, places, values: values.as_slice()? }.rows(name, clip)?
+            let matrix = Sparse { shape, by_column, starts, places, values: values.as_slice()? };
+            matrix.check(name)?;
+            work::quick(py, || matrix.rows(name, clip))?
         });
         Ok(Self { rows: Arc::new(rows), outside })
     }
@@ -239,6 +270,8 @@ impl PyRows {
 
     /// The values: uint8 if all are 0 or 1, else float32.
     fn to_numpy<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let n_values = self.rows.n_rows() as u128 * self.rows.n_columns() as u128;
+        check_memory("the array", n_values * if self.is_binary() { 1 } else { 4 })?;
         Ok(match &*self.rows {
             Rows::Bits(bits) => bits_to_array(py, bits)?.into_any(),
             Rows::Reals(rows) => reals_to_array(py, rows.clone())?.into_any(),
@@ -248,6 +281,14 @@ impl PyRows {
 }
 
 impl PyRows {
+    /// The rows, which must be bits.
+    pub(crate) fn bits(&self) -> PyResult<&BitRows> {
+        match &*self.rows {
+            Rows::Bits(bits) => Ok(bits),
+            _ => Err(DataError::new_err("states hold 0 or 1, but a value lies between them")),
+        }
+    }
+
     pub(crate) fn new(rows: Rows) -> Self {
         Self { rows: Arc::new(rows), outside: Outside::default() }
     }
@@ -270,6 +311,7 @@ pub(crate) fn vector<T: Element>(py: Python<'_>, values: Vec<T>) -> Bound<'_, Py
 
 /// Bits as a matrix of uint8.
 pub(crate) fn bits_to_array<'py>(py: Python<'py>, rows: &BitRows) -> PyResult<Bound<'py, PyArray2<u8>>> {
+    check_memory("the array", rows.n_rows() as u128 * rows.n_bits() as u128)?;
     let mut values = vec![0u8; rows.n_rows() * rows.n_bits()];
     for (r, row) in values.chunks_exact_mut(rows.n_bits()).enumerate() {
         bits::ones(rows.row(r)).for_each(|i| row[i] = 1);

@@ -4,6 +4,7 @@
 mod arrays;
 mod data;
 mod errors;
+mod mixing;
 mod model;
 mod modes;
 mod partition;
@@ -21,6 +22,8 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<train::PyFeed>()?;
     module.add_class::<tours::PyStoppingSet>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
+    module.add_function(wrap_pyfunction!(train::setting_help, module)?)?;
+    module.add_function(wrap_pyfunction!(mixing::mixing, module)?)?;
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(partition::likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;

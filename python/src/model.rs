@@ -2,16 +2,27 @@
 
 use crate::arrays::{PyRows, bits_to_array, matrix, reals_to_array, vector};
 use crate::errors::{DataError, exception};
-use crate::work;
-use mclv::data::Rows;
-use mclv::sample::{SampleSettings, Start, sample};
-use mclv::{ModelFile, Rbm};
+use crate::work::{self, check_memory};
+use mclv::data::{RealRows, Rows};
+use mclv::progress::Progress;
+use mclv::sample::{Given, SampleSettings, Start, sample};
+use mclv::{Error, ModelFile, Rbm};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use serde_json::json;
 use std::path::PathBuf;
 use std::sync::Arc;
+
+/// Rows per unit of parallel work in the library.
+const BLOCK: usize = 128;
+
+/// Visible times hidden units times blocks of rows between two checks for Ctrl-C. The
+/// pseudo-likelihood takes the longest: about a second.
+const PIECE: usize = 1 << 22;
+
+/// The smallest number of blocks in a piece for each thread.
+const BLOCKS_PER_THREAD: usize = 4;
 
 /// Samples, their means if asked for, and how they were drawn.
 type PySamples<'py> = (Bound<'py, PyArray2<u8>>, Option<Bound<'py, PyArray2<f32>>>, Bound<'py, PyAny>);
@@ -31,16 +42,49 @@ impl Model {
         &self.file.rbm
     }
 
-    /// Computes one value for each row.
+    /// Computes values for each row, in pieces: Ctrl-C is heard between two of them.
     fn by_row<T: Send>(
         &self,
         py: Python<'_>,
         rows: &PyRows,
         n_threads: Option<usize>,
-        what: impl FnOnce(&Rbm, &Rows) -> mclv::Result<T> + Send,
-    ) -> PyResult<T> {
+        what: impl Fn(&Rbm, &Rows) -> mclv::Result<Vec<T>> + Send,
+    ) -> PyResult<Vec<T>> {
+        // The largest result is a matrix of means.
+        let n_units = self.rbm().n_visible().max(self.rbm().n_hidden());
+        check_memory("the result", 4 * rows.rows.n_rows() as u128 * n_units as u128)?;
         let (file, rows) = (Arc::clone(&self.file), Arc::clone(&rows.rows));
-        work::finish(py, n_threads, move |_| what(&file.rbm, &rows))
+        let n_weights = self.rbm().n_visible().saturating_mul(self.rbm().n_hidden());
+        work::finish(py, n_threads, move |line| {
+            let n_blocks = (PIECE / n_weights).max(BLOCKS_PER_THREAD * rayon::current_num_threads());
+            let n_each = n_blocks * BLOCK;
+            if rows.n_rows() <= n_each {
+                return what(&file.rbm, &rows);
+            }
+            let mut values = Vec::new();
+            for first in (0..rows.n_rows()).step_by(n_each) {
+                if line.cancelled() {
+                    return Err(Error::Cancelled);
+                }
+                let piece: Vec<usize> = (first..rows.n_rows().min(first + n_each)).collect();
+                values.extend(what(&file.rbm, &rows.select(&piece))?);
+            }
+            Ok(values)
+        })
+    }
+
+    /// A matrix of means.
+    fn means<'py>(
+        &self,
+        py: Python<'py>,
+        rows: &PyRows,
+        n_threads: Option<usize>,
+        n_columns: usize,
+        what: impl Fn(&Rbm, &Rows) -> mclv::Result<RealRows> + Sync,
+    ) -> PyResult<Bound<'py, PyArray2<f32>>> {
+        let means =
+            self.by_row(py, rows, n_threads, |rbm, rows| what(rbm, rows).map(RealRows::into_values))?;
+        matrix(py, means, rows.rows.n_rows(), n_columns)
     }
 }
 
@@ -55,6 +99,8 @@ impl Model {
         provenance: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let &[n_visible, n_hidden] = weights.shape() else { unreachable!("two dimensions") };
+        // A view can repeat one row without end.
+        check_memory("the model", 12 * n_visible as u128 * n_hidden as u128)?;
         let w: Vec<f32> = weights.as_array().iter().copied().collect();
         let (b, a): (Vec<f32>, Vec<f32>) = (
             visible_bias.as_array().iter().copied().collect(),
@@ -70,11 +116,11 @@ impl Model {
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| ModelFile::load(path)).map(Self::new).map_err(exception)
+        work::quick(py, || ModelFile::load(path)).map(Self::new)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.file.save(path)).map_err(exception)
+        work::quick(py, || self.file.save(path))
     }
 
     #[getter]
@@ -131,7 +177,7 @@ impl Model {
         rows: &PyRows,
         n_threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        reals_to_array(py, self.by_row(py, rows, n_threads, Rbm::mean_h_from_v)?)
+        self.means(py, rows, n_threads, self.rbm().n_hidden(), Rbm::mean_h_from_v)
     }
 
     fn mean_visible<'py>(
@@ -140,16 +186,18 @@ impl Model {
         rows: &PyRows,
         n_threads: Option<usize>,
     ) -> PyResult<Bound<'py, PyArray2<f32>>> {
-        reals_to_array(py, self.by_row(py, rows, n_threads, Rbm::mean_v_from_h)?)
+        self.means(py, rows, n_threads, self.rbm().n_visible(), Rbm::mean_v_from_h)
     }
 
     fn reconstruction_error(&self, py: Python<'_>, rows: &PyRows, n_threads: Option<usize>) -> PyResult<f64> {
-        self.by_row(py, rows, n_threads, Rbm::reconstruction_error)
+        let (file, rows) = (Arc::clone(&self.file), Arc::clone(&rows.rows));
+        work::finish(py, n_threads, move |_| file.rbm.reconstruction_error(&rows))
     }
 
     /// Samples by a named method, or by the one that suits. Gibbs chains start at `start`, or at
-    /// the biases.
-    #[pyo3(signature = (n_samples, method, burn_in, means, seed, start, n_threads))]
+    /// the biases. `given` has the known units, in one row, and their values.
+    #[pyo3(signature = (n_samples, method, burn_in, means, seed, start, given, n_threads))]
+    #[allow(clippy::too_many_arguments)]
     fn sample<'py>(
         &self,
         py: Python<'py>,
@@ -159,14 +207,21 @@ impl Model {
         means: bool,
         seed: u64,
         start: Option<&PyRows>,
+        given: Option<(PyRef<'py, PyRows>, PyRef<'py, PyRows>)>,
         n_threads: Option<usize>,
     ) -> PyResult<PySamples<'py>> {
+        let n_values = n_samples as u128 * self.rbm().n_visible() as u128;
+        check_memory(&format!("{n_samples} samples"), n_values * if means { 6 } else { 2 })?;
+        let given = given.map(|(known, values)| {
+            Given::new(known.bits()?.clone(), values.bits()?.clone()).map_err(exception)
+        });
+        let given = given.transpose()?;
         let method = method.map(str::parse).transpose().map_err(exception)?;
         let settings = SampleSettings { n_samples, method, burn_in, means, seed };
         let (file, start) = (Arc::clone(&self.file), start.map(|rows| Arc::clone(&rows.rows)));
         let samples = work::finish(py, n_threads, move |line| {
             let start = start.as_deref().map_or(Start::Bias, Start::Rows);
-            sample(&file.rbm, &settings, start, None, line)
+            sample(&file.rbm, &settings, start, given.as_ref(), line)
         })?;
         let facts = json!({ "method": samples.method, "burn_in": samples.burn_in, "mixing": samples.mixing,
             "ladders": samples.ladders, "gibbs": samples.gibbs,

@@ -3,7 +3,7 @@
 use crate::arrays::PyRows;
 use crate::errors::exception;
 use crate::model::Model;
-use crate::partition::Limits;
+use crate::partition::{Limits, in_words};
 use crate::work;
 use mclv::data::Labels;
 use mclv::modes::{FALSE_ALARMS, ModeMap, ModeSettings, mode_shares as shares_of};
@@ -39,7 +39,7 @@ pub(crate) fn mode_shares<'py>(
         shares_of(&file.rbm, &map, &inputs, method, &settings, line)
     })?;
     let facts = pythonize(py, &shares)?;
-    facts.set_item("notes", shares.notes.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    facts.set_item("notes", in_words(&shares.notes))?;
     facts.set_item("verdict", shares.verdict())?;
     facts.set_item("is_judged", shares.is_judged())?;
     facts.set_item("is_bad", shares.is_bad())?;

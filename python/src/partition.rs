@@ -6,7 +6,8 @@ use crate::model::Model;
 use crate::tours::PyStoppingSet;
 use crate::work;
 use mclv::Rbm;
-use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Plan, StepLimit};
+use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Note, Plan, StepLimit};
+use mclv::settings::{Spelling, spell};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
 use std::sync::Arc;
@@ -34,6 +35,11 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn settings(&self, rbm: &Rbm, method: Option<Method>) -> PyResult<MethodSettings> {
+        let n_units = rbm.n_visible().saturating_add(rbm.n_hidden());
+        let n_chains = self.n_chains.unwrap_or(0).max(self.n_tours.unwrap_or(0));
+        let of_chains = 2 * work::bytes_of_bits(n_chains, n_units) + 32 * n_chains as u128;
+        work::check_memory("the chains", of_chains)?;
+        work::check_memory("the temperatures", 16 * self.n_betas.unwrap_or(0) as u128)?;
         let budget = Budget::command(rbm.n_visible(), rbm.n_hidden());
         let default = MethodSettings { budget, ..MethodSettings::default() };
         Ok(MethodSettings {
@@ -94,11 +100,16 @@ pub(crate) fn log_partition<'py>(
 pub(crate) fn describe<'py>(py: Python<'py>, log_z: &LogZ) -> PyResult<Bound<'py, PyAny>> {
     let facts = pythonize(py, log_z)?;
     facts.set_item("interval", log_z.interval)?;
-    facts.set_item("notes", log_z.notes.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    facts.set_item("notes", in_words(&log_z.notes))?;
     facts.set_item("guarantee_z", log_z.guarantee.of_z())?;
     facts.set_item("guarantee_log_z", log_z.guarantee.of_log_z())?;
     facts.set_item("guarantee_likelihood", log_z.guarantee.of_likelihood())?;
     Ok(facts)
+}
+
+/// Notes in words, with settings spelled as keywords.
+pub(crate) fn in_words(notes: &[Note]) -> Vec<String> {
+    notes.iter().map(|note| spell(&note.to_string(), Spelling::Keywords)).collect()
 }
 
 /// The average log-likelihood of rows, given log Z as [`log_partition`] returns it.

@@ -1,11 +1,10 @@
 //! Stopping sets, and tours as arrays.
 
 use crate::arrays::{PyRows, bits_to_array, vector};
-use crate::errors::{DataError, SettingError, exception};
+use crate::errors::{SettingError, exception};
 use crate::model::Model;
 use crate::{partition, work};
 use mclv::StoppingSet;
-use mclv::data::Rows;
 use mclv::partition::{N_SCOUTS, mclv_from_tours};
 use mclv::tour::{Conclusion, End, HiddenChain, PilotSettings, TourEngine, TourSettings};
 use numpy::PyArray2;
@@ -30,11 +29,9 @@ impl PyStoppingSet {
 #[pymethods]
 impl PyStoppingSet {
     #[staticmethod]
-    fn from_states(states: &PyRows) -> PyResult<Self> {
-        match &*states.rows {
-            Rows::Bits(bits) => Ok(Self::new(StoppingSet::new(bits))),
-            _ => Err(DataError::new_err("states: hidden states are 0 or 1")),
-        }
+    fn from_states(py: Python<'_>, states: &PyRows) -> PyResult<Self> {
+        let bits = states.bits()?;
+        work::quick(py, || Ok(StoppingSet::new(bits))).map(Self::new)
     }
 
     /// `n_per_row` hidden states of each row.
@@ -48,6 +45,7 @@ impl PyStoppingSet {
         n_threads: Option<usize>,
     ) -> PyResult<Self> {
         let (file, rows) = (Arc::clone(&model.file), Arc::clone(&rows.rows));
+        check_states(rows.n_rows(), n_per_row, model)?;
         let all: Vec<usize> = (0..rows.n_rows()).collect();
         let set =
             work::finish(py, n_threads, |_| StoppingSet::draw(&file.rbm, &rows, &all, n_per_row, seed, 0))?;
@@ -65,6 +63,7 @@ impl PyStoppingSet {
         seed: u64,
         n_threads: Option<usize>,
     ) -> PyResult<Self> {
+        check_states(n_chains, n_steps as usize, model)?;
         let file = Arc::clone(&model.file);
         let settings = PilotSettings { n_chains, burn_in, n_steps, seed };
         let set = work::finish(py, n_threads, |_| StoppingSet::from_pilot(&file.rbm, None, &settings))?;
@@ -73,11 +72,11 @@ impl PyStoppingSet {
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        py.detach(|| StoppingSet::load(&path)).map(Self::new).map_err(exception)
+        work::quick(py, || StoppingSet::load(&path)).map(Self::new)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {
-        py.detach(|| self.set.save(&path)).map_err(exception)
+        work::quick(py, || self.set.save(&path))
     }
 
     fn __len__(&self) -> usize {
@@ -95,9 +94,7 @@ impl PyStoppingSet {
 
     /// The row of each state in the set; −1 for states that are not in it.
     fn find(&self, states: &PyRows) -> PyResult<Vec<i64>> {
-        let Rows::Bits(bits) = &*states.rows else {
-            return Err(DataError::new_err("states: hidden states are 0 or 1"));
-        };
+        let bits = states.bits()?;
         let (expected, got) = (self.n_hidden(), bits.n_bits());
         if expected != got {
             let what = "hidden units of the states".into();
@@ -105,6 +102,15 @@ impl PyStoppingSet {
         }
         Ok((0..bits.n_rows()).map(|r| self.set.find(bits.row(r)).map_or(-1, |k| k as i64)).collect())
     }
+}
+
+/// Refuses sets and tours that do not fit into memory.
+fn check_states(n: usize, n_each: usize, model: &Model) -> PyResult<()> {
+    let n_states = n.saturating_mul(n_each);
+    // The number of each state, and how its tour went.
+    let of_numbers = 16 * n_states as u128;
+    let of_bits = work::bytes_of_bits(n_states, model.rbm().n_hidden());
+    work::check_memory(&format!("{n_states} states"), of_bits + of_numbers)
 }
 
 /// Tours from `π_S`, or from rows if there are any.
@@ -120,6 +126,7 @@ pub(crate) fn tours<'py>(
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings: TourSettings =
         depythonize(settings).map_err(|e| SettingError::new_err(format!("settings: {e}")))?;
+    check_states(settings.n_tours, 1, model)?;
     let (file, set) = (Arc::clone(&model.file), Arc::clone(&stopping_set.set));
     let rows = rows.map(|rows| Arc::clone(&rows.rows));
     let (tours, log_z, conclusion) = work::finish(py, n_threads, move |line| {

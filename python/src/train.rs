@@ -1,19 +1,21 @@
 //! Trains on rows in memory, with callbacks, or on data that come in pieces.
 
-use crate::arrays::PyRows;
+use crate::arrays::{PyRows, bits_to_array};
 use crate::errors::{SettingError, exception};
 use crate::model::Model;
-use crate::work::{self, Line};
+use crate::work::{self, Line, check_memory};
+use mclv::bits::BitRows;
 use mclv::data::{Dataset, Rows};
 use mclv::progress::Progress;
-use mclv::settings::{Settings, Spelling};
+use mclv::settings::{Auto, Settings, Spelling, spell};
 use mclv::train::{Feed, Listener, Metrics, Outcome, Session, Trained, Training};
 use mclv::{Error, ModelFile, Provenance};
-use numpy::PyReadonlyArray1;
+use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use pythonize::{depythonize, pythonize};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Settings from keywords: names have underscores here and hyphens in the library.
@@ -21,6 +23,9 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
     let read = |entries: &[(String, Bound<'_, PyAny>)]| {
         let spelled = PyDict::new(keywords.py());
         for (name, value) in entries {
+            // What JSON cannot hold, such as a number of more than 64 bits, is not a setting.
+            let json: Result<serde_json::Value, _> = depythonize(value);
+            json.map_err(|error| not_allowed(name, value, &error.to_string()))?;
             spelled.set_item(name.replace('_', "-"), value)?;
         }
         // Convert to JSON first, so that a setting of true or false accepts no other value.
@@ -45,12 +50,21 @@ fn settings_from(keywords: &Bound<'_, PyDict>) -> PyResult<Settings> {
     for entry in &entries {
         if let Err(error) = read(std::slice::from_ref(entry))? {
             let ((name, value), text) = (entry, error.to_string());
-            let said = text.contains("is not allowed");
-            let text = if said { text } else { format!("{name} = {} is not allowed: {text}", value.repr()?) };
-            return Err(SettingError::new_err(text));
+            let is_said = text.contains("is not allowed");
+            return Err(if is_said { SettingError::new_err(text) } else { not_allowed(name, value, &text) });
         }
     }
     Err(SettingError::new_err(format!("settings: {whole}")))
+}
+
+/// The error for the value of a setting.
+fn not_allowed(name: &str, value: &Bound<'_, PyAny>, why: &str) -> PyErr {
+    let is_count = ["usize", "u32", "u64"].iter().any(|kind| why.ends_with(&format!("expected {kind}")));
+    let why = if is_count { "give a whole number that is not negative" } else { why };
+    match value.repr() {
+        Ok(value) => SettingError::new_err(format!("{name} = {value} is not allowed: {why}")),
+        Err(error) => error,
+    }
 }
 
 /// Settings as keywords.
@@ -60,6 +74,28 @@ fn keywords<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, Py
         spelled.set_item(name.extract::<String>()?.replace('-', "_"), value)?;
     }
     Ok(spelled)
+}
+
+/// The name and the help text of each setting, with underscores.
+#[pyfunction]
+pub(crate) fn setting_help() -> Vec<(&'static str, String)> {
+    let spelled = |help: &str| spell(help, Spelling::Keywords);
+    Settings::HELP.iter().map(|(name, help)| (*name, spelled(help.trim()))).collect()
+}
+
+/// Refuses models and chains that do not fit into memory.
+fn check_size(settings: &Settings, n_hidden: Option<usize>, rows: &Rows) -> PyResult<()> {
+    let (n_visible, n_hidden) = (rows.n_columns() as u128, n_hidden.unwrap_or(0));
+    // Weights in both directions, their gradient, and the memory of the optimiser.
+    let of_model = 4 * 5 * n_visible * (n_hidden as u128 + 1);
+    check_memory(&format!("a model with {n_hidden} hidden units"), of_model)?;
+    let n_units = rows.n_columns().saturating_add(n_hidden);
+    if let Some(Auto::Given(n_chains)) = settings.n_chains {
+        let n_all = n_chains.saturating_mul(settings.n_rungs.unwrap_or(1));
+        check_memory(&format!("{n_all} chains"), 2 * work::bytes_of_bits(n_all, n_units))?;
+    }
+    let n_drawn = rows.n_rows().saturating_mul(settings.samples_per_row.unwrap_or(0));
+    check_memory("the stopping set", work::bytes_of_bits(n_drawn, n_hidden))
 }
 
 /// Passes on the request to stop and the progress of training.
@@ -77,20 +113,24 @@ impl Progress for Ear<'_> {
 
 impl Listener for Ear<'_> {}
 
-fn go(mut session: Session<'_>, on_epoch: Option<&Py<PyAny>>, line: &Line) -> mclv::Result<Trained> {
+/// The result of a training, and the hidden states of its chains.
+type Gone = (Trained, Option<BitRows>);
+
+fn go(mut session: Session<'_>, on_epoch: Option<&Arc<Py<PyAny>>>, line: &Line) -> mclv::Result<Gone> {
     let outcome = loop {
         let outcome = session.epoch()?;
         let was_made = !matches!(outcome, Some(Outcome::Interrupted { .. } | Outcome::Diverged(_)));
         if let (Some(listener), Some(metrics), true) = (on_epoch, session.history().last(), was_made) {
             let (metrics, model) = (metrics.clone(), Model::new(ModelFile::new(session.rbm().clone())));
-            let listener = Python::attach(|py| listener.clone_ref(py));
+            let listener = Arc::clone(listener);
             line.call(move |py| listener.call1(py, (pythonize(py, &metrics)?, model))?.is_truthy(py));
         }
         if let Some(outcome) = outcome {
             break outcome;
         }
     };
-    Ok(session.into_trained(outcome))
+    let chains = session.chains();
+    Ok((session.into_trained(outcome), chains))
 }
 
 /// The warnings, in order.
@@ -102,21 +142,29 @@ fn warnings_of(trained: &Trained) -> Vec<String> {
 
 /// Trains a model. `on_epoch(metrics, model)` is called after each epoch; a true return value stops
 /// the training. `on_progress(done, total)` reports updates. An interrupted training returns the
-/// model so far.
+/// model so far. It begins with the model `init`, if there is one, and its files go into the folder
+/// `output`, if there is one.
 #[pyfunction]
-#[pyo3(signature = (settings, rows, weights, validation, describe, listeners, n_threads))]
+#[pyo3(signature = (settings, rows, weights, validation, init, output, describe, listeners, n_threads))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn train<'py>(
     py: Python<'py>,
     settings: &Bound<'py, PyDict>,
     rows: &PyRows,
     weights: Option<PyReadonlyArray1<'py, f32>>,
     validation: Option<&PyRows>,
+    init: Option<&Model>,
+    output: Option<PathBuf>,
     describe: bool,
     listeners: (Option<Py<PyAny>>, Option<Py<PyAny>>),
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let settings = settings_from(settings)?;
+    let n_hidden = init.map_or(settings.n_hidden, |model| Some(model.rbm().n_hidden()));
+    check_size(&settings, n_hidden, &rows.rows)?;
     let (on_epoch, on_progress) = listeners;
+    let on_epoch = on_epoch.map(Arc::new);
+    let init = init.map(|model| model.rbm().clone());
     let weights: Option<Vec<f32>> = weights.map(|w| w.as_array().iter().copied().collect());
     let (train, validation) = (Arc::clone(&rows.rows), validation.map(|v| Arc::clone(&v.rows)));
     let done = work::run(py, n_threads, on_progress, |line| {
@@ -125,12 +173,18 @@ pub(crate) fn train<'py>(
         if let Some(validation) = &validation {
             training = training.validation(validation);
         }
+        if let Some(init) = init {
+            training = training.from_model(init);
+        }
+        if let Some(folder) = &output {
+            training = training.in_folder(folder);
+        }
         let session = training.observe(&mut ear).begin(&train)?;
-        let trained = go(session, on_epoch.as_ref(), line)?;
+        let gone = go(session, on_epoch.as_ref(), line)?;
         let provenance = describe.then(|| Dataset::from_rows("memory", Rows::clone(&train)).provenance);
-        mclv::Result::Ok((trained, provenance))
+        mclv::Result::Ok((gone, provenance))
     })?;
-    let (trained, data) = match (done.value, &done.raised) {
+    let ((trained, chains), data) = match (done.value, &done.raised) {
         (Ok(trained), _) => trained,
         // The training was stopped before it had a model.
         (Err(Error::Cancelled), Some(error)) => return Err(error.clone_ref(py)),
@@ -169,6 +223,7 @@ pub(crate) fn train<'py>(
     result.set_item("best_model", trained.best.as_ref().map(model))?;
     result.set_item("best_epoch", best.map(|best| best.epoch))?;
     result.set_item("snapshots", snapshots)?;
+    result.set_item("chains", chains.map(|chains| bits_to_array(py, &chains)).transpose()?)?;
     result.set_item("history", pythonize(py, &trained.history)?)?;
     result.set_item("settings", keywords(py, &complete)?)?;
     result.set_item("outcome", outcome)?;
@@ -188,15 +243,22 @@ impl PyFeed {
     /// Starts at `model`, or at an initial model for `rows`.
     #[new]
     #[pyo3(signature = (settings, rows, model))]
-    fn new(settings: &Bound<'_, PyDict>, rows: &PyRows, model: Option<&Model>) -> PyResult<Self> {
+    fn new(
+        py: Python<'_>,
+        settings: &Bound<'_, PyDict>,
+        rows: &PyRows,
+        model: Option<&Model>,
+    ) -> PyResult<Self> {
+        let (settings, rows) = (settings_from(settings)?, Arc::clone(&rows.rows));
         let model = model.map(|model| model.rbm().clone());
-        Feed::new(&settings_from(settings)?, &rows.rows, model).map(Self::of).map_err(exception)
+        check_size(&settings, model.as_ref().map_or(settings.n_hidden, |rbm| Some(rbm.n_hidden())), &rows)?;
+        work::finish(py, None, move |_| Feed::new(&settings, &rows, model)).map(Self::of)
     }
 
     /// Continues from the result of `to_bytes`.
     #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Feed::from_bytes(bytes).map(Self::of).map_err(exception)
+    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        work::finish(py, None, |_| Feed::from_bytes(bytes)).map(Self::of)
     }
 
     /// One pass over rows, in minibatches.
@@ -208,6 +270,12 @@ impl PyFeed {
     /// The current model.
     fn model(&self, py: Python<'_>) -> Model {
         py.detach(|| Model::new(ModelFile::new(self.lock().rbm().clone())))
+    }
+
+    /// The hidden states of persistent chains or running tours, if there are any.
+    fn chains<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyArray2<u8>>>> {
+        let chains = py.detach(|| self.lock().chains());
+        chains.map(|chains| bits_to_array(py, &chains)).transpose()
     }
 
     /// The complete state, from which training continues bit for bit.

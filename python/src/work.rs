@@ -2,12 +2,15 @@
 
 use crate::errors::{MclvError, exception};
 use mclv::progress::Progress;
+use pyo3::exceptions::PyMemoryError;
 use pyo3::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::any::Any;
+use std::hint::black_box;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Time between two checks for signals.
@@ -18,7 +21,8 @@ type Call = Box<dyn FnOnce(Python<'_>) -> PyResult<bool> + Send>;
 
 /// A message from a worker.
 enum Event {
-    Call(Call),
+    /// A call, and the channel on which the worker hears that it has returned.
+    Call(Call, Sender<()>),
     Finished,
 }
 
@@ -34,13 +38,7 @@ impl Line {
     /// Runs `call` on the caller's thread and waits for it. Returns true to stop the work.
     pub(crate) fn call(&self, call: impl FnOnce(Python<'_>) -> PyResult<bool> + Send + 'static) {
         let (answer, answered) = channel::<()>();
-        let call: Call = Box::new(move |py| {
-            let stop = call(py);
-            // If the work was abandoned, nobody waits for the answer.
-            let _ = answer.send(());
-            stop
-        });
-        self.send(Event::Call(call));
+        self.send(Event::Call(Box::new(call), answer));
         let _ = answered.recv();
     }
 
@@ -78,7 +76,7 @@ pub(crate) fn run<T: Send>(
     on_progress: Option<Py<PyAny>>,
     work: impl FnOnce(&Line) -> T + Send,
 ) -> PyResult<Done<T>> {
-    let pool = pool(n_threads)?;
+    let threads = Threads::take(py, n_threads)?;
     let (sender, events) = channel();
     let line = Line {
         stop: AtomicBool::new(false),
@@ -86,6 +84,7 @@ pub(crate) fn run<T: Send>(
         total: AtomicU64::new(0),
         events: Mutex::new(sender),
     };
+    let pool = &threads.pool;
     let (value, raised) = py.detach(move || {
         std::thread::scope(|scope| {
             let line = &line;
@@ -98,14 +97,50 @@ pub(crate) fn run<T: Send>(
             (worker.join(), raised)
         })
     });
+    threads.give_back(py);
     match value {
         Ok(Ok(value)) => Ok(Done { value, raised }),
-        Ok(Err(panic)) | Err(panic) => {
-            let said = panic.downcast_ref::<String>().map(String::as_str);
-            let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
-            Err(MclvError::new_err(format!("internal error, please report it: {said}")))
-        }
+        Ok(Err(panic)) | Err(panic) => Err(internal(&*panic)),
     }
+}
+
+/// The exception for a panic.
+fn internal(panic: &(dyn Any + Send)) -> PyErr {
+    let said = panic.downcast_ref::<String>().map(String::as_str);
+    let said = said.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    MclvError::new_err(format!("internal error, please report it: {said}"))
+}
+
+/// Runs work that no threads share, on the caller's thread and without the interpreter lock.
+pub(crate) fn quick<T: Send>(py: Python<'_>, work: impl FnOnce() -> mclv::Result<T> + Send) -> PyResult<T> {
+    match py.detach(|| catch_unwind(AssertUnwindSafe(work))) {
+        Ok(result) => result.map_err(exception),
+        Err(panic) => Err(internal(&*panic)),
+    }
+}
+
+/// Refuses work that needs more memory than the system gives. Without this check, the allocation
+/// would end the process.
+pub(crate) fn check_memory(what: &str, n_bytes: u128) -> PyResult<()> {
+    let is_given = |n| {
+        let mut room = Vec::<u8>::new();
+        let is_given = room.try_reserve_exact(n).is_ok();
+        // The compiler must not leave out an allocation that nobody uses.
+        black_box(&room);
+        is_given
+    };
+    if usize::try_from(n_bytes).is_ok_and(is_given) {
+        return Ok(());
+    }
+    let gigabytes = n_bytes as f64 / 1e9;
+    Err(PyMemoryError::new_err(format!(
+        "{what} would take {gigabytes:.3} GB, which is more memory than there is"
+    )))
+}
+
+/// The memory of `n` rows of packed bits.
+pub(crate) fn bytes_of_bits(n_rows: usize, n_bits: usize) -> u128 {
+    8 * n_rows as u128 * n_bits.div_ceil(64) as u128
 }
 
 /// Waits for the worker. Meanwhile it runs the worker's calls, checks for signals and reports
@@ -114,22 +149,31 @@ fn attend(line: &Line, events: &Receiver<Event>, on_progress: Option<&Py<PyAny>>
     let mut raised = None;
     let mut told = Instant::now();
     loop {
-        let event = events.recv_timeout(PATIENCE);
-        let is_finished = matches!(event, Ok(Event::Finished));
-        let outcome = Python::attach(|py| {
+        let (call, answer, is_finished) = match events.recv_timeout(PATIENCE) {
+            Ok(Event::Call(call, answer)) => (Some(call), Some(answer), false),
+            Ok(Event::Finished) => (None, None, true),
+            Err(_) => (None, None, false),
+        };
+        let outcome = Python::try_attach(|py| {
             py.check_signals()?;
             if let Some(listener) = on_progress.filter(|_| is_finished || told.elapsed() >= PATIENCE) {
                 told = Instant::now();
                 listener
                     .call1(py, (line.done.load(Ordering::Relaxed), line.total.load(Ordering::Relaxed)))?;
             }
-            if let Ok(Event::Call(call)) = event { call(py) } else { Ok(false) }
+            call.map_or(Ok(false), |call| call(py))
         });
+        // If Python is shutting down, this is a thread that nobody waits for: the work ends.
+        let outcome = outcome.unwrap_or(Ok(true));
         if !matches!(outcome, Ok(false)) {
             line.stop.store(true, Ordering::Relaxed);
         }
         if let Err(error) = outcome {
             raised.get_or_insert(error);
+        }
+        // The worker goes on only now, when it can see that it should stop.
+        if let Some(answer) = answer {
+            let _ = answer.send(());
         }
         if is_finished {
             return raised;
@@ -150,28 +194,66 @@ pub(crate) fn finish<T: Send>(
     }
 }
 
-/// The threads of the last call. They are kept because starting threads is slow.
-static POOL: Mutex<Option<(u32, usize, Arc<ThreadPool>)>> = Mutex::new(None);
+/// Threads that no call uses now. They are kept because starting threads is slow.
+struct Idle {
+    process: u32,
+    pools: Vec<Threads>,
+}
 
-/// A pool of `n_threads`. It is never rayon's global pool, whose threads do not survive a fork, so
-/// that work would wait forever.
-fn pool(n_threads: Option<usize>) -> PyResult<Arc<ThreadPool>> {
-    let (process, n) = (std::process::id(), n_threads.unwrap_or_else(n_threads_by_default));
-    let mut kept = POOL.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some((of_process, of_threads, pool)) = &*kept
-        && (*of_process, *of_threads) == (process, n)
-    {
-        return Ok(Arc::clone(pool));
+/// This lock is held only by threads that also hold the interpreter lock. So it is free when Python
+/// forks a process.
+static IDLE: Mutex<Idle> = Mutex::new(Idle { process: 0, pools: Vec::new() });
+
+/// The number of idle pools that are kept.
+const MAX_IDLE: usize = 4;
+
+/// The largest number of threads of a call, unless there are more cores.
+const MAX_THREADS: usize = 256;
+
+/// The threads of one call. No other call uses them meanwhile: a call inside a callback of this one,
+/// or on another Python thread, has its own.
+///
+/// They are never those of rayon's global pool, which do not survive a fork, so that work would wait
+/// forever.
+struct Threads {
+    n: usize,
+    pool: ThreadPool,
+}
+
+impl Threads {
+    fn take(py: Python<'_>, n_threads: Option<usize>) -> PyResult<Self> {
+        let n = n_threads.unwrap_or_else(n_threads_by_default).min(n_cores().max(MAX_THREADS));
+        let idle = Self::idle(py, |pools| {
+            let found = pools.iter().position(|threads| threads.n == n);
+            found.map(|k| pools.remove(k))
+        });
+        if let Some(threads) = idle {
+            return Ok(threads);
+        }
+        let pool = ThreadPoolBuilder::new().num_threads(n).thread_name(|k| format!("mclv-{k}")).build();
+        let pool = pool.map_err(|e| MclvError::new_err(format!("cannot start {n} threads: {e}")))?;
+        Ok(Self { n, pool })
     }
-    let pool = ThreadPoolBuilder::new().num_threads(n).thread_name(|k| format!("mclv-{k}")).build();
-    let pool = Arc::new(pool.map_err(|e| MclvError::new_err(format!("cannot start {n} threads: {e}")))?);
-    // A pool inherited through a fork has no threads that could be ended.
-    if let Some((of_process, _, old)) = kept.replace((process, n, Arc::clone(&pool)))
-        && of_process != process
-    {
-        std::mem::forget(old);
+
+    fn give_back(self, py: Python<'_>) {
+        let oldest = Self::idle(py, |pools| {
+            pools.push(self);
+            (pools.len() > MAX_IDLE).then(|| pools.remove(0))
+        });
+        drop(oldest);
     }
-    Ok(pool)
+
+    /// Changes the list of idle pools.
+    fn idle<T>(_py: Python<'_>, change: impl FnOnce(&mut Vec<Self>) -> T) -> T {
+        let process = std::process::id();
+        let mut idle = IDLE.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.process != process {
+            // Pools inherited through a fork have no threads that could be ended.
+            std::mem::forget(std::mem::take(&mut idle.pools));
+            idle.process = process;
+        }
+        change(&mut idle.pools)
+    }
 }
 
 /// The number of threads that the environment sets, as joblib does for its workers; else one per
@@ -180,5 +262,9 @@ fn n_threads_by_default() -> usize {
     ["MCLV_NUM_THREADS", "RAYON_NUM_THREADS", "OMP_NUM_THREADS"]
         .iter()
         .find_map(|name| std::env::var(name).ok()?.parse().ok().filter(|&n: &usize| n > 0))
-        .unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from))
+        .unwrap_or_else(n_cores)
+}
+
+fn n_cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }

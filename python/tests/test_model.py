@@ -31,12 +31,114 @@ def test_free_energies_means_and_z_are_those_of_the_definition(small):
     assert np.allclose(mclv.log_likelihoods(small, v, exact), np.log(p), atol=1e-10)
 
 
+def test_energies_of_pairs_are_those_of_the_definition(small):
+    v, h = (x.ravel() for x in np.meshgrid(np.arange(64), np.arange(16), indexing="ij"))
+    v, h = np.tile(states(6)[v], (2, 1)), np.tile(states(4)[h], (2, 1))
+    assert np.allclose(small.energy(v, h), np.tile(energies(small).ravel(), 2), atol=1e-12)
+    for bad in [(v, h[:5]), (v[:, :5], h), (v, v)]:
+        with pytest.raises(DataError, match="give pairs|columns"):
+            small.energy(*bad)
+
+
+def test_single_steps_leave_the_model_as_it_is(small):
+    """From exact draws, a step gives exact draws: chi-squared with 63 degrees of freedom is below 113 but once in 10,000 seeds."""
+    joint = np.exp(-energies(small))
+    p = joint.sum(1) / joint.sum()
+    rng = np.random.default_rng(0)
+    drawn = states(6)[rng.choice(64, size=20_000, p=p)]
+    v, h = small.gibbs_step(drawn, seed=rng)
+    assert v.dtype == h.dtype == np.uint8 and v.shape == (20_000, 6) and h.shape == (20_000, 4)
+
+    def chi2(rows, p):
+        counts = np.bincount(rows @ (1 << np.arange(rows.shape[1])), minlength=len(p))
+        return ((counts - len(rows) * p) ** 2 / (len(rows) * p)).sum()
+
+    assert chi2(v, p) < 113 and chi2(h, joint.sum(0) / joint.sum()) < 45
+    # The pair is one of the joint distribution: its mean energy is the model's.
+    mean, square = ((joint * energies(small) ** k).sum() / joint.sum() for k in (1, 2))
+    h = small.sample_hidden(v, seed=rng)
+    assert abs(small.energy(v, h).mean() - mean) < 4 * np.sqrt((square - mean**2) / 20_000)
+    # The negative control: one half-step with the bias of another model.
+    other = mclv.RBM(small.weights, small.visible_bias + [0.3, 0, 0, 0, 0, 0], small.hidden_bias)
+    assert chi2(other.sample_visible(small.sample_hidden(drawn, seed=rng), seed=rng), p) > 113
+
+
+def test_seeds_of_single_steps(small):
+    v = np.tile(states(6), (5, 1))
+    first, again, other = (small.gibbs_step(v, seed=seed)[0] for seed in (3, np.int64(3), 4))
+    assert np.array_equal(first, again) and not np.array_equal(first, other)
+    rng = np.random.default_rng(3)
+    assert np.array_equal(first, small.gibbs_step(v, seed=rng)[0]) and not np.array_equal(first, small.gibbs_step(v, seed=rng)[0])
+    assert not np.array_equal(small.sample_hidden(v), small.sample_hidden(v))
+    assert np.array_equal(*(small.sample_hidden(v, seed=np.random.RandomState(1)) for _ in range(2)))
+
+
+def test_samples_with_given_units_follow_the_conditional(small):
+    p = np.exp(-energies(small)).sum(1)
+    nan = np.nan
+    given = np.array([[1, nan, nan, 0, nan, nan], [0, nan, nan, 0, nan, nan]])
+    drawn = small.sample(20_000, given=given, burn_in=100, seed=1)
+    assert (drawn[0::2, 0] == 1).all() and (drawn[1::2, 0] == 0).all() and (drawn[:, 3] == 0).all()
+    for k in range(2):
+        known = np.where((states(6)[:, 0] == 1 - k) & (states(6)[:, 3] == 0), p, 0)
+        expected = 10_000 * known / known.sum()
+        counts = np.bincount(drawn[k::2] @ (1 << np.arange(6)), minlength=64)
+        chi2 = ((counts - expected)[expected > 0] ** 2 / expected[expected > 0]).sum()
+        # 15 degrees of freedom: below 45 but once in 10,000 seeds. The marginal distribution is far off.
+        assert chi2 < 45
+        free = 10_000 * (p / p.sum()).reshape(-1)[expected > 0]
+        assert ((counts[expected > 0] - free) ** 2 / free).sum() > 45
+    same = mclv.sample(small, 10, given=np.ma.masked_invalid(given[0]), burn_in=9, seed=2)
+    assert np.array_equal(same.v, mclv.sample(small, 10, given=given[:1], burn_in=9, seed=2).v) and same.method == "gibbs"
+    for bad, match in [
+        ([1, 0], "rows of 6 values"),
+        ([[1, nan, 0, 0, 0, 0], [nan, 1, 0, 0, 0, 0]], "row 2 has NaN in other places"),
+        ([0.5, nan, nan, nan, nan, nan], "0 or 1"),
+        ([nan] * 6, "known"),
+        ([0] * 6, "unknown"),
+        ([2, nan, nan, nan, nan, nan], "row 1, column 1 is 2"),
+    ]:
+        with pytest.raises(DataError, match=match):
+            small.sample(3, given=bad)
+
+
+def test_mixing_of_recorded_numbers():
+    rng = np.random.default_rng(0)
+    good = mclv.mixing(rng.normal(size=(4, 1000)))
+    assert good.r_hat < 1.02 and abs(good.autocorrelation_time - 1) < 0.3 and 2500 < good.effective_sample_size < 5000
+    slow = np.zeros((4, 4000))
+    for t in range(1, 4000):  # its autocorrelation time is 1.9 / 0.1 = 19
+        slow[:, t] = 0.9 * slow[:, t - 1] + rng.normal(size=4)
+    assert 12 < mclv.mixing(slow).autocorrelation_time < 30
+    assert mclv.mixing(np.arange(7.0)[None]) is None and mclv.mixing([[np.nan] * 20]) is None
+    assert mclv.mixing(np.zeros((2, 30), [("a", "u1"), ("x", "f8")])["x"]).r_hat == 1
+    for bad in [np.zeros(9), np.zeros((0, 9)), [["a"]]]:
+        with pytest.raises(DataError, match="chains"):
+            mclv.mixing(bad)
+
+
 def test_the_pseudo_likelihood_is_that_of_the_definition(small):
     p = np.exp(-energies(small)).sum(1)
     v = states(6)
     at = np.arange(64)
     expected = sum(np.log(p / (p + p[at ^ (1 << i)])) for i in range(6))
     assert np.allclose(small.pseudo_log_likelihood(v), expected, atol=1e-9)
+
+
+def test_many_rows_are_computed_in_pieces_with_the_same_bits(small):
+    rng = np.random.default_rng(0)
+    wide = mclv.RBM(rng.normal(size=(300, 200)) / 9, rng.normal(size=300), rng.normal(size=200))
+    grey = rng.random((15_000, 300)).astype(np.float32)
+    sparse = pytest.importorskip("scipy.sparse").csr_array(np.where(grey > 0.9, grey, 0))
+    for rows in (grey, grey > 0.5, sparse):
+        parts = [rows[:7001], rows[7001:]]
+        for method in ("free_energy", "mean_hidden"):
+            whole = getattr(wide, method)(rows, n_jobs=1)
+            assert np.array_equal(whole, np.concatenate([getattr(wide, method)(part, n_jobs=2) for part in parts]))
+    h = rng.integers(0, 2, (15_000, 200))
+    assert np.array_equal(wide.mean_visible(h, n_jobs=1), np.concatenate([wide.mean_visible(part) for part in (h[:7001], h[7001:])]))
+    few = (grey > 0.5)[:1300]
+    assert np.array_equal(wide.pseudo_log_likelihood(few, n_jobs=1), np.concatenate([wide.pseudo_log_likelihood(few[at : at + 100]) for at in range(0, 1300, 100)]))
 
 
 def test_all_kinds_of_rows_give_the_same(small):

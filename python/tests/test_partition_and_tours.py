@@ -114,6 +114,27 @@ def test_stopping_sets(trained, tmp_path):
         again.find([[0, 1, 1]])
 
 
+@pytest.mark.parametrize("value", [-1, 2.5, True, "3", 2**70])
+def test_counts_are_whole_numbers(small, value):
+    s = mclv.StoppingSet([[0] * 4])
+    rows = np.eye(6)
+    for name, call in [
+        ("n_samples", lambda: small.sample(value)),
+        ("burn_in", lambda: mclv.sample(small, 2, burn_in=value)),
+        ("n_tours", lambda: mclv.tours(small, s, value)),
+        ("max_length", lambda: mclv.tours(small, s, 10, max_length=value)),
+        ("n_tours", lambda: mclv.log_partition(small, "mclv", n_tours=value)),
+        ("n_chains", lambda: mclv.log_partition(small, "ais", n_chains=value)),
+        ("n_betas", lambda: mclv.log_partition(small, "ais", n_betas=value)),
+        ("samples_per_row", lambda: mclv.StoppingSet.from_data(small, rows, samples_per_row=value)),
+        ("n_steps", lambda: mclv.StoppingSet.from_chains(small, n_steps=value)),
+        ("n_clusters", lambda: mclv.mode_shares(small, rows, n_clusters=value)),
+        ("n_tours", lambda: mclv.mode_shares(small, rows, n_tours=value)),
+    ]:
+        with pytest.raises(SettingError, match=f"{name} = .* is not allowed: give a whole number"):
+            call()
+
+
 def test_data_sets(tmp_path):
     bars = mclv.datasets.load("bars-and-stripes:3")
     assert bars.X.shape == (14, 9) and bars.image_shape == (3, 3)

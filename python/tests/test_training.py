@@ -78,6 +78,73 @@ def test_weights_count_rows(bits):
         mclv.train(bits, 4, weights=[1.0], epochs=1)
 
 
+def test_training_goes_on_from_a_model(bits):
+    first = mclv.train(bits, 6, epochs=5, seed=1)
+    for init in (first, first.model, mclv.BernoulliRBM(6, n_iter=1, random_state=0).fit(bits)):
+        still = mclv.train(bits, init=init, epochs=1, learning_rate=1e-12, seed=2, watch=False)
+        model = init if isinstance(init, mclv.RBM) else mclv.from_sklearn(init)
+        assert np.abs(still.model.weights - model.weights).max() < 1e-6 and still.settings["n_hidden"] == 6
+    second = mclv.train(bits, init=first, epochs=5, seed=2)
+    assert same_bits(second.model, mclv.train(bits, 6, init=first.model, epochs=5, seed=2).model)
+    assert not same_bits(second.model, mclv.train(bits, 6, epochs=5, seed=2).model)
+    with pytest.raises(SettingError, match="n_hidden = 7 is not allowed: the model of init has 6"):
+        mclv.train(bits, 7, init=first)
+    with pytest.raises(ValueError, match="expected 64, got 60"):
+        mclv.train(bits[:, :60], init=first)
+    with pytest.raises(SettingError, match="choose `data` or `paper`"):
+        mclv.train(bits, init="date")
+    with pytest.raises(TypeError, match="is not a model"):
+        mclv.train(bits, init=3)
+
+
+def test_a_run_folder_is_that_of_the_command_line(cli, bits, tmp_path):
+    folder = tmp_path / "run"
+    result = mclv.train(bits, 5, epochs=3, seed=2, snapshots=[0, 2], output=folder)
+    assert mclv.load(folder / "model.safetensors") == result.model and list(result.snapshots) == [0, 2]
+    assert same_bits(result.snapshots[2], mclv.train(bits, 5, epochs=3, seed=2, snapshots=[0, 2]).snapshots[2])
+    cli("report", folder, cwd=tmp_path)
+    assert (folder / "report.html").exists()
+    with pytest.raises(SettingError, match="it holds a run already"):
+        mclv.train(bits, 5, epochs=3, output=str(folder))
+
+
+def test_the_history_is_a_frame_a_plot_and_a_table(bits):
+    pandas = pytest.importorskip("pandas")
+    result = mclv.train(bits, 5, epochs=4, eval_every=2, seed=1, gradient="lvs", validation=bits[:50])
+    frame = result.to_frame()
+    assert isinstance(frame, pandas.DataFrame) and frame.index.name == "epoch" and list(frame.index) == [m["epoch"] for m in result.history]
+    last = result.history[-1]
+    assert frame["log_z_value"].iloc[-1] == last["log_z"]["value"] and frame["tours_n_started"].iloc[-1] == last["tours"]["n_started"]
+    assert frame["train_log_likelihood"].notna().tolist() == ["train_log_likelihood" in m for m in result.history]
+    table = result._repr_html_()
+    assert table.startswith("<table>") and f"{last['train_log_likelihood']:.3f}" in table and "exact" in table
+    result.warnings.append("<script>")
+    assert "<script>" not in result._repr_html_()
+    pyplot = pytest.importorskip("matplotlib")
+    pyplot.use("Agg")
+    axes = result.plot()
+    assert [line.get_label() for line in axes.get_lines()] == ["train log likelihood", "validation log likelihood"]
+    epochs, values = result.curve("validation_log_likelihood")
+    assert np.array_equal(axes.get_lines()[1].get_ydata(), values) and axes.get_ylabel() == "nats per row"
+    assert result.plot("weight_rms", ax=axes) is axes and len(axes.get_lines()) == 3
+    with pytest.raises(SettingError, match="there is no metric 'loss'"):
+        result.plot("loss")
+    unwatched = mclv.train(bits, 5, epochs=1, watch=False)
+    assert unwatched.plot().get_lines() == [] or len(unwatched.plot().get_lines()) == 0
+    assert "log-likelihood" not in unwatched._repr_html_()
+
+
+@pytest.mark.parametrize(("settings", "n_chains"), [({"gradient": "pcd", "n_chains": 50}, 50), ({"gradient": "cd"}, None), ({"gradient": "exact"}, None)])
+def test_chains_are_those_of_the_end(bits, settings, n_chains):
+    chains = mclv.train(bits, 5, epochs=2, seed=1, **settings).chains
+    assert chains is None if n_chains is None else chains.shape == (n_chains, 5) and set(np.unique(chains)) == {0, 1}
+
+
+def test_seeds_may_be_generators(bits):
+    models = [mclv.train(bits, 4, epochs=1, seed=np.random.default_rng(seed), watch=False).model for seed in (1, 1, 2)]
+    assert same_bits(models[0], models[1]) and not same_bits(models[0], models[2])
+
+
 def test_callbacks_see_each_epoch_and_can_stop(bits):
     seen = []
 
@@ -91,6 +158,19 @@ def test_callbacks_see_each_epoch_and_can_stop(bits):
     assert seen[-1][1] == result.model
     straight = mclv.train(bits, 5, epochs=50, seed=1, callback=lambda m, _: m["epoch"] == 3)
     assert same_bits(result.model, straight.model)
+
+
+def test_no_callback_is_called_after_one_that_asks_to_stop(bits):
+    """Epochs are short here, so that the next one would begin at once."""
+    for _ in range(100):
+        epochs = []
+
+        def callback(metrics, _model):
+            epochs.append(metrics["epoch"])
+            raise KeyboardInterrupt
+
+        assert mclv.train(bits[:2], 1, epochs=10**6, watch=False, callback=callback).outcome == "interrupted"
+        assert epochs == [1]
 
 
 def test_errors_of_callbacks_come_through(bits):
@@ -168,7 +248,12 @@ def test_divergence_keeps_the_model_of_the_epoch_before(bits):
         ({"schedule": "steep"}, "steep"),
         ({"epochs": 0}, "epochs = 0 is not allowed: .* `auto`"),
         ({"epochs": "many"}, "epochs = 'many' is not allowed: give a number, or `auto`"),
-        ({"batch_size": 2.5}, "batch_size = 2.5 is not allowed"),
+        ({"batch_size": 2.5}, "batch_size = 2.5 is not allowed: give a whole number that is not negative"),
+        ({"batch_size": -1}, "batch_size = -1 is not allowed: give a whole number that is not negative"),
+        ({"epochs": -1}, "epochs = -1 is not allowed: give a whole number that is not negative"),
+        ({"epochs": 2**70}, "epochs = 1180591620717411303424 is not allowed"),
+        ({"k": 2**40}, "k = 1099511627776 is not allowed"),
+        ({"clip": object()}, "clip = <object object at .* is not allowed"),
         ({"centred": "yes"}, "centred = 'yes' is not allowed"),
         ({"clip": 0.0}, "clip = 0 is not allowed: .* `off`"),
         ({"learning_rate": -1}, "learning_rate"),

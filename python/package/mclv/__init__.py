@@ -17,18 +17,23 @@ from .errors import MclvError
 from ._model import RBM, load, save
 from ._modes import ModeShares, mode_shares
 from ._partition import Likelihood, LogZ, log_likelihood, log_likelihoods, log_partition
-from ._sample import Samples, sample
+from ._sample import Mixing, Samples, mixing, sample
 from ._tours import StoppingSet, Tours, tours
+from ._train_settings import TrainSettings
 from ._training import TrainResult, train
 
 if TYPE_CHECKING:
     from ._sklearn import BernoulliRBM
 
 __all__ = [
-    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "ModeShares", "Samples", "StoppingSet", "Tours", "TrainResult",
-    "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood",
-    "log_likelihoods", "log_partition", "mode_shares", "sample", "save", "to_rbms", "to_sklearn", "tours", "train",
+    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "Mixing", "ModeShares", "Samples", "StoppingSet", "Tours", "TrainResult",
+    "TrainSettings", "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood",
+    "log_likelihoods", "log_partition", "mixing", "mode_shares", "sample", "save", "to_rbms", "to_sklearn", "tours", "train",
 ]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -37,8 +37,11 @@ def to_sklearn(model: Any) -> Any:
     estimator.intercept_hidden_ = rbm.hidden_bias
     estimator.n_features_in_ = rbm.n_visible
     estimator._n_features_out = rbm.n_hidden
-    # fit leaves chains behind, and partial_fit continues them.
-    estimator.h_samples_ = np.zeros((estimator.batch_size, rbm.n_hidden), dtype=np.float32)
+    # fit leaves chains behind, and partial_fit continues them: as many as a minibatch has rows.
+    chains = getattr(model, "h_samples_", None)
+    if chains is None:
+        chains = np.zeros((estimator.batch_size, rbm.n_hidden))
+    estimator.batch_size, estimator.h_samples_ = len(chains), np.asarray(chains, dtype=np.float32)
     return estimator
 
 

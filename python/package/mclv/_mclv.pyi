@@ -14,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "setting_help", "mixing", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -73,6 +73,7 @@ class Model:
         means: bool,
         seed: int,
         start: Rows | None,
+        given: tuple[Rows, Rows] | None,
         n_threads: int | None,
     ) -> tuple[_Bytes, _Floats | None, dict[str, Any]]: ...
 
@@ -83,6 +84,7 @@ class Feed:
     def from_bytes(bytes: bytes) -> Feed: ...
     def add(self, rows: Rows, n_threads: int | None) -> None: ...
     def model(self) -> Model: ...
+    def chains(self) -> _Bytes | None: ...
     def to_bytes(self) -> bytes: ...
 
 @final
@@ -109,10 +111,14 @@ def train(
     rows: Rows,
     weights: _Floats | None,
     validation: Rows | None,
+    init: Model | None,
+    output: _Path | None,
     describe: bool,
     listeners: tuple[Callable[[dict[str, Any], Model], Any] | None, Callable[[int, int], Any] | None],
     n_threads: int | None,
 ) -> dict[str, Any]: ...
+def setting_help() -> list[tuple[str, str]]: ...
+def mixing(chains: _Doubles) -> dict[str, float] | None: ...
 def log_partition(
     model: Model,
     method: str | None,

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._rows import as_rows, seed_of, threads
+from ._rows import as_rows, floats, seed_of, threads, uniform
+from .errors import DataError
 
 __all__ = ["RBM", "load", "save"]
 
@@ -45,7 +46,9 @@ class RBM:
     _model: _mclv.Model
 
     def __init__(self, weights: npt.ArrayLike, visible_bias: npt.ArrayLike, hidden_bias: npt.ArrayLike) -> None:
-        self._model = _mclv.Model(_matrix(weights), _vector(visible_bias), _vector(hidden_bias), None)
+        self._model = _mclv.Model(
+            floats(weights, "weights", 2), floats(np.ravel(visible_bias), "visible_bias", 1), floats(np.ravel(hidden_bias), "hidden_bias", 1), None
+        )
 
     @classmethod
     def _wrap(cls, model: _mclv.Model) -> RBM:
@@ -102,6 +105,71 @@ class RBM:
         """``E[v|h]`` of each row."""
         return self._model.mean_visible(as_rows(h, "h"), threads(n_jobs))
 
+    def energy(self, v: npt.ArrayLike, h: npt.ArrayLike) -> npt.NDArray[np.float64]:
+        """``E(v,h) = -v'Wh - b'v - a'h`` of each pair of rows.
+
+        Examples
+        --------
+        >>> import mclv
+        >>> mclv.RBM([[1.0], [-1.0]], [0.5, 0.0], [0.25]).energy([[1, 0], [0, 0]], [[1], [1]])
+        array([-1.75, -0.25])
+        """
+        vs, hs = as_rows(v, "v"), as_rows(h, "h")
+        for name, rows, n in (("v", vs, self.n_visible), ("h", hs, self.n_hidden)):
+            if rows.shape[1] != n:
+                raise DataError(f"{name} has {rows.shape[1]} columns; the model has {n} such units")
+        if vs.shape[0] != hs.shape[0]:
+            raise DataError(f"v has {vs.shape[0]} rows and h has {hs.shape[0]}; give pairs")
+        w, b, a = (x.astype(np.float64) for x in (self.weights, self.visible_bias, self.hidden_bias))
+        states, hidden = vs.to_numpy(), hs.to_numpy()
+        energies = np.empty(len(states))
+        for at in range(0, len(states), 1024):  # a part at a time in double precision
+            x, y = states[at : at + 1024].astype(np.float64), hidden[at : at + 1024].astype(np.float64)
+            energies[at : at + 1024] = -((x @ w) * y).sum(axis=1) - x @ b - y @ a
+        return energies
+
+    def sample_hidden(self, v: npt.ArrayLike, *, seed: Any = None, n_jobs: int | None = None) -> npt.NDArray[np.uint8]:
+        """Draw ``h ~ p(h|v)`` for each row.
+
+        `seed` is an integer, a NumPy generator, or None for new random numbers at each call. In a
+        loop, give a generator: an integer gives the same random numbers again.
+
+        Examples
+        --------
+        >>> import mclv, numpy as np
+        >>> rbm = mclv.RBM([[9.0], [-9.0]], [0.0, 0.0], [0.0])
+        >>> rbm.sample_hidden([[1, 0], [0, 1]], seed=np.random.default_rng(0)).tolist()
+        [[1], [0]]
+        """
+        return _draw(self.mean_hidden(v, n_jobs=n_jobs), seed)
+
+    def sample_visible(self, h: npt.ArrayLike, *, seed: Any = None, n_jobs: int | None = None) -> npt.NDArray[np.uint8]:
+        """Draw ``v ~ p(v|h)`` for each row. `seed` is as in `sample_hidden`."""
+        return _draw(self.mean_visible(h, n_jobs=n_jobs), seed)
+
+    def gibbs_step(
+        self, v: npt.ArrayLike, *, seed: Any = None, n_jobs: int | None = None
+    ) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.uint8]]:
+        """Draw ``h ~ p(h|v)`` and then a new ``v ~ p(v|h)`` for each row. Returns ``(v, h)``.
+
+        This is for chains of your own. `sample` runs chains faster. `seed` is as in
+        `sample_hidden`.
+
+        Examples
+        --------
+        >>> import mclv, numpy as np
+        >>> rbm, rng = mclv.RBM([[2.0], [-2.0]], [0.0, 0.0], [0.0]), np.random.default_rng(0)
+        >>> v = np.zeros((5, 2))
+        >>> for _ in range(10):
+        ...     v, h = rbm.gibbs_step(v, seed=rng)
+        >>> v.shape, h.shape
+        ((5, 2), (5, 1))
+        """
+        if isinstance(seed, (int, np.integer)):  # both halves of the step need numbers of their own
+            seed = np.random.default_rng(seed_of(seed))
+        h = self.sample_hidden(v, seed=seed, n_jobs=n_jobs)
+        return self.sample_visible(h, seed=seed, n_jobs=n_jobs), h
+
     def reconstruction_error(self, v: npt.ArrayLike, *, n_jobs: int | None = None) -> float:
         """Mean of ``(v - E[v | E[h|v]])**2``. It can improve while the likelihood gets worse."""
         return self._model.reconstruction_error(as_rows(v, "v"), threads(n_jobs))
@@ -113,6 +181,7 @@ class RBM:
         method: str | None = None,
         burn_in: int | None = None,
         start: npt.ArrayLike | None = None,
+        given: npt.ArrayLike | None = None,
         means: bool = False,
         seed: Any = 0,
         n_jobs: int | None = None,
@@ -131,7 +200,7 @@ class RBM:
         """
         from ._sample import draw
 
-        samples = draw(self, n_samples, method, burn_in, start, means, seed, n_jobs, stacklevel=3)
+        samples = draw(self, n_samples, method, burn_in, start, given, means, seed, n_jobs, stacklevel=3)
         return samples.v if samples.means is None else samples.means
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -154,21 +223,12 @@ class RBM:
         return _restore, (self.weights, self.visible_bias, self.hidden_bias, self.provenance)
 
 
+def _draw(means: npt.NDArray[np.float32], seed: Any) -> npt.NDArray[np.uint8]:
+    return (uniform(seed, means.shape) < means).view(np.uint8)
+
+
 def _restore(weights: Any, visible_bias: Any, hidden_bias: Any, provenance: dict[str, Any]) -> RBM:
     return RBM._wrap(_mclv.Model(weights, visible_bias, hidden_bias, provenance))
-
-
-def _matrix(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    array = np.asarray(values, dtype=np.float32)
-    if array.ndim != 2:
-        from .errors import DataError
-
-        raise DataError(f"weights have {array.ndim} dimensions; give a matrix (n_visible, n_hidden)")
-    return array
-
-
-def _vector(values: npt.ArrayLike) -> npt.NDArray[np.float32]:
-    return np.asarray(values, dtype=np.float32).reshape(-1)
 
 
 def load(path: str | os.PathLike[str]) -> RBM:
@@ -198,6 +258,8 @@ def as_model(model: Any) -> RBM:
     inner = getattr(model, "model", None)
     if isinstance(inner, RBM):
         return inner
+    if isinstance(model, _mclv.Model):
+        return RBM._wrap(model)
     if hasattr(model, "components_"):
         return RBM(np.asarray(model.components_).T, model.intercept_visible_, model.intercept_hidden_)
     raise TypeError(f"{type(model).__name__} is not a model; give an RBM, a training result or a fitted BernoulliRBM")

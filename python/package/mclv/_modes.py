@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._rows import as_rows, seed_of, threads
+from ._rows import as_rows, seed_of, threads, whole
 from ._model import as_model
 from .errors import UncertainWarning
 
@@ -28,35 +28,43 @@ class ModeShares:
     names: list[str]
     #: The number of rows in each mode.
     n_rows: npt.NDArray[np.int64]
-    #: The share of the rows, and of the model's mass.
+    #: The share of the rows.
     data: npt.NDArray[np.float64]
+    #: The share of the model's mass.
     model: npt.NDArray[np.float64]
     #: Standard errors of the model's shares; NaN if unknown.
     std_err: npt.NDArray[np.float64]
-    #: 95 % limits of the model's shares; NaN if none can be given.
+    #: Lower 95 % limits of the model's shares; NaN if none can be given.
     low: npt.NDArray[np.float64]
+    #: Upper 95 % limits of the model's shares; NaN if none can be given.
     high: npt.NDArray[np.float64]
     #: ``"lost"``, ``"light"``, ``"even"``, ``"heavy"``, ``"over-weighted"`` or ``"unknown"``.
     standing: list[str]
-    #: States that are farther from their mode than 99 % of the rows: their share in data and model.
+    #: The share of the rows that are farther from their mode than 99 % of the rows.
     far_data: float
+    #: The share of the model's mass that is as far from its modes.
     far_model: float
-    #: Half the sum of the differences between the shares, and the value that errors alone would give.
+    #: Half the sum of the differences between the shares.
     total_variation: float
+    #: The total variation that errors alone would give; ``None`` if unknown.
     total_variation_by_chance: float | None
-    #: True if the shares have intervals; True if a mode is lost or over-weighted.
+    #: True if the shares have intervals.
     is_judged: bool
+    #: True if a mode is lost or over-weighted.
     is_bad: bool
     #: The probability of a false "lost" or "over-weighted", over all modes together.
     false_alarms: float
     #: A sentence with the worst that was found.
     verdict: str
+    #: The method that measured the shares.
     method: str
     #: ``"exact"``, ``"unbiased"``, ``"consistent"``, ``"unless-cut"`` or ``"none"``.
     guarantee: str
     #: For classes: the share of the rows that are nearest to their own class.
     agreement: float | None
+    #: Number of states summed and Gibbs steps made.
     n_states: float
+    #: The time it took.
     seconds: float
     #: Things to know before relying on the shares, one sentence each.
     notes: list[str]
@@ -129,15 +137,15 @@ def mode_shares(
     The model puts 50.0 % of its mass near 1.5 % of the rows (pattern 111111).
     """
     limits = {
-        "n_tours": n_tours, "target_se": 0.005 if target_se is None else target_se, "samples_per_row": None,
-        "max_steps": max_steps, "n_chains": None, "n_betas": None, "time_limit": time_limit, "seed": seed_of(seed),
+        "n_tours": whole(n_tours, "n_tours"), "target_se": 0.005 if target_se is None else target_se, "samples_per_row": None,
+        "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": None, "n_betas": None, "time_limit": time_limit, "seed": seed_of(seed),
     }  # fmt: skip
     facts = _mclv.mode_shares(
         as_model(model)._model,
         as_rows(X),
         None if labels is None else [str(label) for label in np.asarray(labels).ravel()],
         by,
-        n_clusters,
+        whole(n_clusters, "n_clusters"),
         None if method == "best" else method,
         limits,
         threads(n_jobs),

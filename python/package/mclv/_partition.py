@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._rows import as_rows, seed_of, threads
+from ._rows import as_rows, seed_of, threads, whole
 from ._model import as_model
 from .errors import UncertainWarning
 
@@ -21,6 +21,7 @@ __all__ = ["Likelihood", "LogZ", "log_likelihood", "log_likelihoods", "log_parti
 class LogZ:
     """An estimate of log Z in nats. ``float(log_z)`` is its value."""
 
+    #: Log Z in nats.
     value: float
     #: Standard error; 0 if exact, ``None`` if unknown.
     std_err: float | None
@@ -28,15 +29,19 @@ class LogZ:
     interval: tuple[float, float] | None
     #: ``"exact"``, ``"unbiased-z"``, ``"lower-bound"``, ``"upper-bound"`` or ``"none"``.
     guarantee: str
+    #: The method that made the estimate, such as ``"exact"`` or ``"mclv"``.
     method: str
     #: Number of states summed and Gibbs steps made, including pilots.
     n_states: float
+    #: The time it took.
     seconds: float
     #: Things to know before relying on the value, one sentence each.
     notes: list[str]
-    #: The guarantee in words: for Z, for log Z, and for a likelihood computed with it.
+    #: What is guaranteed for Z, in words.
     guarantee_z: str
+    #: What is guaranteed for log Z, in words.
     guarantee_log_z: str
+    #: What is guaranteed for a likelihood computed with it, in words.
     guarantee_likelihood: str
 
     def __float__(self) -> float:
@@ -56,6 +61,7 @@ class LogZ:
 class Likelihood:
     """The average log-likelihood of rows, in nats per row. ``float(likelihood)`` is its mean."""
 
+    #: The mean over rows, in nats.
     mean: float
     #: Standard error over rows: how much the mean varies between samples of rows. ``None`` for a
     #: single row.
@@ -68,10 +74,12 @@ class Likelihood:
     guarantee: str
     #: Smallest and largest log-likelihood of a row.
     range: tuple[float, float]
+    #: Number of rows.
     n_rows: int
     #: True if rows have values other than 0 and 1. The mean is then a lower bound on the expected
     #: value of binarised rows.
     is_grey: bool
+    #: Log Z, with which it was computed.
     log_z: LogZ
 
     def __float__(self) -> float:
@@ -143,8 +151,9 @@ def log_partition(
     ('lower bound on average', True)
     """
     limits = {
-        "n_tours": n_tours, "target_se": target_se, "samples_per_row": samples_per_row, "max_steps": max_steps,
-        "n_chains": n_chains, "n_betas": n_betas, "time_limit": time_limit, "seed": seed_of(seed),
+        "n_tours": whole(n_tours, "n_tours"), "target_se": target_se, "samples_per_row": whole(samples_per_row, "samples_per_row"),
+        "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": whole(n_chains, "n_chains"),
+        "n_betas": whole(n_betas, "n_betas"), "time_limit": time_limit, "seed": seed_of(seed),
     }  # fmt: skip
     facts = _mclv.log_partition(
         as_model(model)._model,

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from . import _mclv
 from ._model import RBM, as_model
 from ._partition import Likelihood, log_likelihood, log_partition
-from ._rows import as_rows, seed_of, threads, warn_outside
+from ._progress import chain_calls
+from ._rows import STEPS, as_rows, is_sparse, seed_of, threads, warn_outside, whole
 from ._settings import plain
-from ._training import finished
+from ._training import Callback, finished
 from .errors import SettingError
 
 __all__ = ["BernoulliRBM"]
+
 
 class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Restricted Boltzmann Machine, a drop-in replacement for scikit-learn's ``BernoulliRBM``.
@@ -38,7 +42,9 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     n_iter : int, default=10
         Passes over the data.
     verbose : int, default=0
-        If not 0, evaluate and print the likelihood during training.
+        If not 0, print a line for each pass over the data, as scikit-learn does: its number, the
+        pseudo-likelihood of at most 1,000 rows, and its time; and the log-likelihood where it was
+        evaluated.
     random_state : int, RandomState, Generator or None, default=None
         An integer is the seed itself. With the same settings, ``mclv train --seed`` then gives the
         same model, bit for bit.
@@ -72,6 +78,12 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         10 % of the time allows. None: ``"auto"`` if `verbose`, else ``"never"``.
     score_method : {"pseudo-likelihood", "likelihood"}, default="pseudo-likelihood"
         What `score` and `score_samples` compute.
+    warm_start : bool, default=False
+        `fit` goes on from the fitted model, if there is one, instead of an initial model. Chains,
+        optimiser and learning rate begin anew.
+    callback : callable, default=None
+        ``callback(metrics, model)`` is called after each pass of `fit` with its metrics and an
+        `mclv.RBM`. A true return value ends the training.
     input_range : {"warn", "error"}, default="warn"
         Values outside [0, 1] are clipped with one warning, or rejected.
     n_jobs : int, default=None
@@ -81,9 +93,15 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        Weights.
+        Weights, in single precision if the first rows were, else in double precision. Their values
+        are always those of single precision.
     intercept_visible_ : array of shape (n_features,)
+        Biases of visible units.
     intercept_hidden_ : array of shape (n_components,)
+        Biases of hidden units.
+    h_samples_ : array of shape (n_chains, n_components)
+        Hidden states of the chains: persistent ones (pcd), tours under way (lvs), top rungs
+        (tempered). The gradients cd and exact have no chains, and so no `h_samples_`.
     history_ : list of dict
         Metrics of each epoch of `fit`, with likelihoods for epochs that were evaluated.
     n_features_in_ : int
@@ -125,6 +143,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         init: str = "data",
         eval_every: int | str | None = None,
         score_method: str = "pseudo-likelihood",
+        warm_start: bool = False,
+        callback: Callback | None = None,
         input_range: str = "warn",
         n_jobs: int | None = None,
     ) -> None:
@@ -149,6 +169,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self.init = init
         self.eval_every = eval_every
         self.score_method = score_method
+        self.warm_start = warm_start
+        self.callback = callback
         self.input_range = input_range
         self.n_jobs = n_jobs
 
@@ -158,22 +180,44 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     # Fitting
 
-    def fit(self, X: Any, y: Any = None) -> BernoulliRBM:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> BernoulliRBM:
         """Fit the model to the rows of `X` (dense or sparse, values in [0, 1]).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_features)
+        y : ignored
+        sample_weight : array-like of shape (n_samples,), optional
+            Weight of each row. A row of weight 2 counts like two rows, but the model is not that of
+            the row given twice, because minibatches are others.
 
         Returns
         -------
         self
         """
-        rows = self._rows(self._validated(X, reset=True))
+        begins_anew = not (self.warm_start and hasattr(self, "components_"))
+        X = self._validated(X, reset=begins_anew)
+        rows, weights = self._rows(X), None
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, X, dtype=np.float32, ensure_non_negative=True)
         default = "auto" if self.verbose else "never"
         eval_every = default if self.eval_every is None else self.eval_every
         settings = self._settings() | plain(epochs=self._whole("n_iter"), eval_every=eval_every)
-        on_epoch = self._print if self.verbose else None
-        done = _mclv.train(settings, rows, None, None, False, (on_epoch, None), threads(self.n_jobs))
+        initial = None if begins_anew else as_model(self)._model
+        if initial is not None and initial.shape[1] != settings["n_hidden"]:
+            raise SettingError(
+                f"n_components = {self.n_components} is not allowed: the fitted model has {initial.shape[1]} components, and warm_start goes on from it"
+            )
+        calls: list[Callable[..., Any]] = [self._printer(X)] if self.verbose else []
+        if self.callback is not None:
+            call = self.callback
+            calls.append(lambda metrics, model: call(metrics, RBM._wrap(model)))
+        on_epoch = chain_calls(calls) if calls else None
+        jobs = threads(self.n_jobs)
+        done = _mclv.train(settings, rows, weights, None, initial, None, False, (on_epoch, None), jobs)
         interrupted = isinstance(done["raised"], KeyboardInterrupt)
         result = finished(done)
-        self._keep(result.model, settings["seed"], result.history)
+        self._keep(result.model, settings["seed"], result.history, result.chains, X.dtype)
         if interrupted:
             raise KeyboardInterrupt("training was interrupted; the estimator holds the model so far")
         return self
@@ -191,7 +235,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         self
         """
         first = not hasattr(self, "components_")
-        rows = self._rows(self._validated(X, reset=first))
+        X = self._validated(X, reset=first)
+        rows = self._rows(X)
         feed, seed = self._feed_of_model(), None
         if first or feed is None:
             settings = self._settings()
@@ -200,7 +245,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         try:
             feed.add(rows, threads(self.n_jobs))
         finally:
-            self._keep(RBM._wrap(feed.model()), seed, getattr(self, "history_", []))
+            dtype = X.dtype if first else self.components_.dtype
+            self._keep(RBM._wrap(feed.model()), seed, getattr(self, "history_", []), feed.chains(), dtype)
             self._feed, self._feed_weights = feed, self.components_
         return self
 
@@ -209,12 +255,17 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         is_current = getattr(self, "_feed_weights", None) is getattr(self, "components_", self)
         return self._feed if is_current else None
 
-    def _keep(self, model: RBM, seed: int | None, history: list[dict[str, Any]]) -> None:
-        self.components_ = np.ascontiguousarray(model.weights.T)
-        self.intercept_visible_ = model.visible_bias
-        self.intercept_hidden_ = model.hidden_bias
+    def _keep(self, model: RBM, seed: int | None, history: list[dict[str, Any]], chains: Any, dtype: Any) -> None:
+        dtype = np.float32 if dtype == np.float32 else np.float64
+        self.components_ = np.ascontiguousarray(model.weights.T, dtype=dtype)
+        self.intercept_visible_ = model.visible_bias.astype(dtype)
+        self.intercept_hidden_ = model.hidden_bias.astype(dtype)
         self.history_ = history
         self._n_features_out = self.components_.shape[0]
+        if chains is not None:
+            self.h_samples_ = chains.astype(dtype)
+        elif hasattr(self, "h_samples_"):
+            del self.h_samples_
         if seed is not None:
             self.random_state_ = np.random.RandomState(seed % 2**32)
 
@@ -245,19 +296,32 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             raise SettingError(f"{name} = {value!r} is not allowed: give a whole number of at least 1")
         return int(value)
 
-    def _print(self, metrics: dict[str, Any], _model: Any) -> None:
-        name = "train_log_likelihood"
-        value = f", log-likelihood = {metrics[name]:.3f}" if metrics.get(name) is not None else ""
-        print(f"[{type(self).__name__}] Iteration {metrics['epoch']}{value}, time = {metrics['seconds']:.2f}s", file=sys.stdout)
+    def _printer(self, X: Any) -> Callable[..., None]:
+        """A callback that prints a line for each pass, as scikit-learn does."""
+        shown, begun = self._rows_quietly(X[:: -(-X.shape[0] // 1000)]), time.perf_counter()
+
+        def show(metrics: dict[str, Any], model: _mclv.Model) -> None:
+            nonlocal begun
+            pseudo = model.pseudo_log_likelihood(shown, threads(self.n_jobs)).mean()
+            begun, seconds = time.perf_counter(), time.perf_counter() - begun
+            likelihood = metrics.get("train_log_likelihood")
+            text = "" if likelihood is None else f", log-likelihood = {likelihood:.3f}"
+            name, number = type(self).__name__, metrics["epoch"]
+            print(f"[{name}] Iteration {number}, pseudo-likelihood = {pseudo:.2f}, time = {seconds:.2f}s{text}", file=sys.stdout)
+
+        return show
 
     # Using the model
 
     def transform(self, X: Any) -> npt.NDArray[Any]:
-        """The probabilities of hidden units given each row, in double precision if `X` has it."""
+        """The probabilities of hidden units given each row.
+
+        In single precision if `X` is, else in double precision, as scikit-learn does.
+        """
         X = self._checked(X)
         model, jobs = as_model(self)._model, threads(self.n_jobs)
         out = model.mean_hidden(self._rows(X), jobs)
-        return out.astype(np.float64) if X.dtype == np.float64 else out
+        return out if X.dtype == np.float32 else out.astype(np.float64)
 
     def score_samples(self, X: Any, *, method: str | None = None) -> npt.NDArray[np.float64]:
         """The pseudo-log-likelihood of each row, or its log-likelihood.
@@ -299,8 +363,8 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def gibbs(self, v: Any, n_steps: int = 1) -> npt.NDArray[np.bool_]:
         """Make `n_steps` block-Gibbs steps from each row. Each call uses new random numbers."""
         rows = self._rows(self._checked(v))
-        n_rows, seed = rows.shape[0], int(self.random_state_.randint(2**31 - 1))
-        new, _, _ = as_model(self)._model.sample(n_rows, "gibbs", n_steps, False, seed, rows, threads(self.n_jobs))
+        n_rows, n_steps, seed = rows.shape[0], whole(n_steps, "n_steps", STEPS), int(self.random_state_.randint(2**31 - 1))
+        new, _, _ = as_model(self)._model.sample(n_rows, "gibbs", n_steps, False, seed, rows, None, threads(self.n_jobs))
         return new.view(np.bool_)
 
     def sample(
@@ -309,6 +373,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         *,
         method: str | None = None,
         burn_in: int | None = None,
+        given: Any = None,
         means: bool = False,
         random_state: Any = None,
     ) -> npt.NDArray[Any]:
@@ -319,7 +384,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         check_is_fitted(self)
         seed = self.random_state_ if random_state is None else random_state
         return self.to_model().sample(
-            n_samples, method=method, burn_in=burn_in, means=means, seed=seed, n_jobs=self.n_jobs
+            n_samples, method=method, burn_in=burn_in, given=given, means=means, seed=seed, n_jobs=self.n_jobs
         )
 
     def to_model(self) -> RBM:
@@ -332,7 +397,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     def _validated(self, X: Any, reset: bool) -> Any:
         if self.input_range not in ("warn", "error"):
             raise SettingError(f"input_range = {self.input_range!r} is not allowed: give 'warn' or 'error'")
-        dtypes = [np.float32, np.float64, np.bool_, np.uint8]
+        dtypes = [np.float64, np.float32, np.bool_, np.uint8]
         return validate_data(self, X, accept_sparse=("csr", "csc"), dtype=dtypes, reset=reset)
 
     def _checked(self, X: Any) -> Any:
@@ -340,9 +405,29 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         return self._validated(X, reset=False)
 
     def _rows(self, X: Any) -> _mclv.Rows:
-        rows = as_rows(X, clip=self.input_range == "warn")
+        rows = self._rows_quietly(X)
         warn_outside(rows)
         return rows
+
+    def _rows_quietly(self, X: Any) -> _mclv.Rows:
+        return as_rows(X, clip=self.input_range == "warn")
+
+    # Methods that code for scikit-learn's class uses although they are private there
+
+    def _mean_hiddens(self, v: Any) -> npt.NDArray[Any]:
+        v = np.asarray(v) if not is_sparse(v) else v
+        return self.transform(v if v.ndim == 2 else v[None]).reshape(v.shape[:-1] + (-1,))
+
+    def _sample_hiddens(self, v: Any, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
+        p = self._mean_hiddens(v)
+        return rng.uniform(size=p.shape) < p
+
+    def _sample_visibles(self, h: Any, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
+        p = as_model(self).mean_visible(np.atleast_2d(h), n_jobs=self.n_jobs).reshape(np.shape(h)[:-1] + (-1,))
+        return rng.uniform(size=p.shape) < p
+
+    def _free_energy(self, v: Any) -> npt.NDArray[np.float64]:
+        return as_model(self).free_energy(v, n_jobs=self.n_jobs)
 
     def __getstate__(self) -> dict[str, Any]:
         state = {name: value for name, value in super().__getstate__().items() if not name.startswith("_feed")}

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
-from ._rows import as_rows, seed_of, threads
+from ._rows import STEPS, as_rows, seed_of, threads, whole
 from ._model import as_model
 from ._partition import LogZ
 
@@ -51,7 +51,7 @@ class StoppingSet:
         """A set of hidden states drawn from ``p(h|v)`` of each row."""
         rows, native = as_rows(data, "data"), as_model(model)._model
         return cls._wrap(
-            _mclv.StoppingSet.from_data(native, rows, samples_per_row, seed_of(seed), threads(n_jobs))
+            _mclv.StoppingSet.from_data(native, rows, whole(samples_per_row, "samples_per_row"), seed_of(seed), threads(n_jobs))
         )
 
     @classmethod
@@ -66,7 +66,8 @@ class StoppingSet:
         n_jobs: int | None = None,
     ) -> StoppingSet:
         """A set of hidden states visited by pilot chains. It needs no data."""
-        native = as_model(model)._model
+        native, n_chains = as_model(model)._model, whole(n_chains, "n_chains")
+        burn_in, n_steps = whole(burn_in, "burn_in", STEPS), whole(n_steps, "n_steps", STEPS)
         return cls._wrap(
             _mclv.StoppingSet.from_chains(native, n_chains, burn_in, n_steps, seed_of(seed), threads(n_jobs))
         )
@@ -111,11 +112,13 @@ class Tours:
     ends: npt.NDArray[np.int64]
     #: True for tours that ended in the state in which they started.
     own_start: npt.NDArray[np.bool_]
-    #: The tail function ``p(length > k)``: lengths at which it changes, its values, and pointwise
-    #: 95 % limits.
+    #: The lengths k at which the tail function ``p(length > k)`` changes.
     ccdf_k: npt.NDArray[np.int64]
+    #: The values of the tail function there.
     ccdf_p: npt.NDArray[np.float64]
+    #: Lower pointwise 95 % limits of the tail function.
     ccdf_low: npt.NDArray[np.float64]
+    #: Upper pointwise 95 % limits of the tail function.
     ccdf_high: npt.NDArray[np.float64]
     #: The length up to which the tail function is known; None if no tour was cut.
     known_up_to: int | None
@@ -123,8 +126,11 @@ class Tours:
     mean_length: dict[str, Any]
     #: A geometric tail fitted to the longest tours. It has no guarantee.
     tail_fit: dict[str, Any] | None
+    #: The logarithm of the known weight of the stopping set.
     log_z_s: float
+    #: Steps of all tours together.
     n_steps: int
+    #: The time it took.
     seconds: float
     #: ``verdict`` (``"memorised"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers behind
     #: it, and ``text``.
@@ -198,8 +204,8 @@ def tours(
     ((2000,), True)
     """
     settings = {
-        "n-tours": n_tours, "visible": visible, "stratified": stratified, "max-length": max_length,
-        "max-steps": max_steps, "max-seconds": max_seconds, "seed": seed_of(seed),
+        "n-tours": whole(n_tours, "n_tours"), "visible": visible, "stratified": stratified, "max-length": whole(max_length, "max_length", STEPS),
+        "max-steps": whole(max_steps, "max_steps"), "max-seconds": max_seconds, "seed": seed_of(seed),
     }  # fmt: skip
     rows = None if data is None else as_rows(data, "data")
     facts = _mclv.tours(as_model(model)._model, stopping_set._set, settings, rows, threads(n_jobs))

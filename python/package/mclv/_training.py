@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
+import html
+import os
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from . import _mclv
 from ._progress import bar_for, chain_calls, note_of
-from ._rows import as_rows, threads
+from ._rows import as_rows, floats, seed_of, threads
 from ._settings import plain
-from ._model import RBM
+from ._model import RBM, as_model, load
+from .errors import SettingError
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._train_settings import TrainSettings
 
 __all__ = ["TrainResult", "train"]
 
@@ -45,6 +54,9 @@ class TrainResult:
     warnings: list[str] = field(default_factory=list)
     #: The models after the epochs of the setting `snapshots`, by epoch; 0 is the initial model.
     snapshots: dict[int, RBM] = field(default_factory=dict)
+    #: The hidden states of the chains at the end, one per row: persistent chains (pcd), tours under
+    #: way (lvs), top rungs (tempered). None for gradients that keep none (cd, exact).
+    chains: npt.NDArray[np.uint8] | None = None
 
     def curve(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The epochs and values of one metric, for plotting.
@@ -57,9 +69,84 @@ class TrainResult:
         epochs, values = zip(*points) if points else ((), ())
         return np.array(epochs, dtype=np.int64), np.array(values, dtype=np.float64)
 
+    def to_frame(self) -> Any:
+        """The history as a pandas DataFrame: a row for each epoch, a column for each metric.
+
+        Metrics with parts, such as ``log_z``, have a column for each part, such as
+        ``log_z_std_err``. Epochs without a metric have NaN. Needs pandas.
+
+        Examples
+        --------
+        >>> import mclv
+        >>> digits = mclv.datasets.load("digits", split="train")
+        >>> frame = mclv.train(digits, 4, epochs=3, eval_every=3, seed=1).to_frame()
+        >>> frame.index.tolist(), frame["train_log_likelihood"].notna().tolist()
+        ([1, 2, 3], [False, False, True])
+        """
+        import pandas
+
+        frame = pandas.DataFrame([flat_metrics(metrics) for metrics in self.history])
+        return frame.set_index("epoch") if len(frame) else frame
+
+    def plot(self, *names: str, ax: Any = None) -> Any:
+        """Plot metrics over epochs, and return matplotlib's Axes. Needs matplotlib.
+
+        Without names, the log-likelihoods of training and validation rows.
+        """
+        if ax is None:
+            import matplotlib.pyplot
+
+            ax = matplotlib.pyplot.figure().add_subplot()
+        shown = names or ("train_log_likelihood", "validation_log_likelihood")
+        known = {name for metrics in self.history for name in metrics}
+        for name in shown:
+            if name in known:
+                ax.plot(*self.curve(name), marker=".", label=name.replace("_", " "))
+            elif names:
+                raise SettingError(f"there is no metric {name!r}; the history has {', '.join(sorted(known))}")
+        ax.set_xlabel("epoch")
+        if ax.get_legend_handles_labels()[1]:
+            ax.legend()
+        if not names:
+            ax.set_ylabel("nats per row")
+        return ax
+
     def __repr__(self) -> str:
         epochs = self.history[-1]["epoch"] if self.history else 0
         return f"TrainResult({self.outcome} after {epochs} epochs, {self.model!r})"
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks."""
+        last: dict[str, Any] = self.history[-1] if self.history else {}
+        facts: list[tuple[str, Any]] = [
+            ("outcome", f"{self.outcome} after {last.get('epoch', 0)} epochs"),
+            ("model", f"{self.model.n_visible} visible, {self.model.n_hidden} hidden units"),
+            ("gradient", self.settings.get("gradient")),
+        ]
+        for which in ("train", "validation"):
+            value = last.get(f"{which}_log_likelihood")
+            if value is not None:
+                facts.append((f"log-likelihood of {'training' if which == 'train' else which} rows", f"{value:.3f} nats per row"))
+        if last.get("log_z"):
+            log_z = last["log_z"]
+            known = log_z["guarantee"] == "exact"
+            error = "exact" if known else "no known error" if log_z.get("std_err") is None else f"± {log_z['std_err']:.3g}"
+            facts.append(("log Z", f"{log_z['value']:.4f} ({log_z['method']}, {error})" if not known else f"{log_z['value']:.4f} (exact)"))
+        facts += [("best epoch", self.best_epoch)] if self.best_epoch is not None else []
+        facts += [("warning", text) for text in self.warnings]
+        cells = "".join(f"<tr><th style='text-align:left'>{html.escape(k)}</th><td>{html.escape(str(v))}</td></tr>" for k, v in facts)
+        return f"<table>{cells}</table>"
+
+
+def flat_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
+    """The metrics of an epoch without nesting: ``{"log_z": {"value": 1}}`` has ``log_z_value``."""
+    flat: dict[str, Any] = {}
+    for name, value in metrics.items():
+        if isinstance(value, dict):
+            flat |= {f"{name}_{part}": inner for part, inner in flat_metrics(value).items()}
+        else:
+            flat[name] = value
+    return flat
 
 
 def train(
@@ -68,11 +155,12 @@ def train(
     *,
     validation: Any = None,
     weights: npt.ArrayLike | None = None,
+    output: str | os.PathLike[str] | None = None,
     watch: bool = True,
     callback: Callback | Sequence[Callback] | None = None,
     progress: bool | str = False,
     n_jobs: int | None = None,
-    **settings: Any,
+    **settings: Unpack[TrainSettings],
 ) -> TrainResult:
     """Train a model.
 
@@ -84,25 +172,28 @@ def train(
     data : array or sparse matrix of shape (n_rows, n_visible), or Dataset
         Rows of values in [0, 1]. Zeros and ones are packed into bits.
     n_hidden : int, default=25
-        Number of hidden units.
+        Number of hidden units. With a model as `init`, that of the model.
     validation : like `data`, optional
         Rows that decide which epoch is the best.
     weights : array of shape (n_rows,), optional
         Weight of each row.
+    output : str or path, optional
+        Folder for the files of the run, as ``mclv train --output`` writes them: settings, metrics,
+        checkpoints, models. ``mclv report FOLDER`` makes a page of them. It must not hold a run.
     watch : bool
         Evaluate the likelihood during training (in about 10 % of the time; exactly if the model is
         small enough). False means ``eval_every="never"``.
     callback : callable or list of callables, optional
         ``callback(metrics, model)`` is called after each epoch. A true return value stops the
-        training.
+        training. A callback may use all functions of this package.
     progress : bool, "tqdm" or "rich"
         Show a progress bar. True: with tqdm if it is installed, else plain lines.
     n_jobs : int, optional
         Number of threads. It does not change the result.
     **settings
         The settings of ``mclv train`` with underscores, such as ``gradient="pcd"``, ``epochs=50``,
-        ``centred=False``, ``snapshots="log"``. ``docs/reference/settings.md`` lists them with their values and defaults. None means
-        the default.
+        ``centred=False``, ``snapshots="log"``. `mclv.TrainSettings` lists them with their values
+        and defaults. None means the default. ``init`` may also be a model to go on from.
 
     Returns
     -------
@@ -119,7 +210,16 @@ def train(
     >>> print(epochs, likelihood.round(2))
     [10 20 30 40] [-25.64 -25.2  -25.06 -25.02]
     """
-    rows, wanted = as_rows(data, "data"), plain(n_hidden=n_hidden, **settings)
+    rows, given = as_rows(data, "data"), dict(settings)
+    start = given.get("init")
+    initial = None if start is None or isinstance(start, str) else as_model(given.pop("init"))
+    if initial is not None:
+        if n_hidden not in (None, initial.n_hidden):
+            raise SettingError(f"n_hidden = {n_hidden} is not allowed: the model of init has {initial.n_hidden}; leave n_hidden out")
+        n_hidden = initial.n_hidden
+    if given.get("seed") is not None:
+        given["seed"] = seed_of(given["seed"])
+    wanted = plain(n_hidden=n_hidden, **given)
     if not watch:
         wanted["eval_every"] = "never"
     callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []
@@ -131,8 +231,10 @@ def train(
         done = _mclv.train(
             wanted,
             rows,
-            None if weights is None else np.asarray(weights, dtype=np.float32),
+            None if weights is None else floats(weights, "weights", 1),
             None if validation is None else as_rows(validation, "validation"),
+            None if initial is None else initial._model,
+            None if output is None else os.fspath(output),
             True,
             (chain_calls(calls) if calls else None, bar.progress if bar else None),
             threads(n_jobs),
@@ -140,7 +242,11 @@ def train(
     finally:
         if bar is not None:
             bar.close()
-    return finished(done)
+    result = finished(done)
+    if output is not None:
+        saved = [load(path) for path in sorted(Path(output, "snapshots").glob("*.safetensors"))]
+        result.snapshots = {model.provenance["history"]["epoch"]: model for model in saved}
+    return result
 
 
 def finished(done: dict[str, Any]) -> TrainResult:

@@ -23,14 +23,17 @@ __all__ = ["Dataset", "catalogue", "fetch", "load"]
 class Dataset:
     """A data set. All functions that take rows accept it. `X` and `y` are NumPy arrays."""
 
+    #: The name of the data set, or the path of its file.
     name: str
     #: The class of each row as an index into `label_names`, if known.
     y: npt.NDArray[np.int64] | None
+    #: The names of the classes.
     label_names: list[str] | None
     #: Height and width, if rows are pictures.
     image_shape: tuple[int, int] | None
     #: The largest expected log-likelihood per row that a model can reach; only for synthetic sets.
     best_log_likelihood: float | None
+    #: Where the rows come from and how they were prepared.
     provenance: dict[str, Any] = field(repr=False)
     _rows: _mclv.Rows = field(repr=False)
 

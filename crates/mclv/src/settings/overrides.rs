@@ -54,6 +54,11 @@ macro_rules! settings {
             pub const NAMES: &'static [&'static str] =
                 &[$($(stringify!($field),)+)+ $(stringify!($field2),)+];
 
+            /// The names of all settings, with underscores, and their help texts.
+            pub const HELP: &'static [(&'static str, &'static str)] =
+                &[$($((stringify!($field), concat!($($doc, "\n"),+)),)+)+
+                  $((stringify!($field2), concat!($($doc2, "\n"),+)),)+];
+
             /// Fills the fields that are not set with those of `base`.
             pub(super) fn or(self, base: Self) -> Self {
                 Self {

@@ -354,3 +354,13 @@ fn the_complete_form_gives_the_same_settings_again() {
         assert!(set.contains(&name.replace('_', "-")), "{name} is missing in the complete form");
     }
 }
+
+#[test]
+fn every_setting_has_a_help_text_that_ends_in_its_default() {
+    let names: Vec<&str> = Settings::HELP.iter().map(|(name, _)| *name).collect();
+    assert_eq!(names, Settings::NAMES);
+    for (name, help) in Settings::HELP {
+        let text = help.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("Default: ") && text.ends_with('.'), "{name}: {text}");
+    }
+}

@@ -7,6 +7,7 @@ use super::listener::LastEvaluation;
 use super::monitor::{Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
 use super::trainer::{Trainer, are_sane};
 use super::{Listener, Outcome, Trained};
+use crate::bits::BitRows;
 use crate::data::{self, Binarize, Rows};
 use crate::gradient::EstimatorInfo;
 use crate::model::Rbm;
@@ -89,6 +90,11 @@ impl<'a> Session<'a> {
     /// Returns the model of the best evaluation, if there was one in this session.
     pub fn best(&self) -> Option<&Rbm> {
         self.best_model.as_ref()
+    }
+
+    /// Returns the hidden states of persistent chains or running tours, if there are any.
+    pub fn chains(&self) -> Option<BitRows> {
+        self.trainer.chains()
     }
 
     /// Returns the metrics of each epoch. A resumed run includes the earlier epochs too.

@@ -39,13 +39,27 @@ pub(crate) struct Watch {
 /// Decides when a line of progress is due, and how much time is left.
 struct Lines {
     period: Duration,
-    /// The time of the last line, and the first report: when it came, and how much was done.
-    state: Mutex<(Instant, Option<(Instant, u64)>)>,
+    state: Mutex<Printed>,
+}
+
+/// What lines of progress remember.
+struct Printed {
+    /// The time of the last line.
+    last: Instant,
+    part: Option<Part>,
+}
+
+/// The first report of a part of the work: when it came, how much was done, and of how much.
+#[derive(Clone, Copy)]
+struct Part {
+    began: Instant,
+    first: u64,
+    total: u64,
 }
 
 impl Lines {
     fn new(period: Duration) -> Self {
-        Self { period, state: Mutex::new((Instant::now(), None)) }
+        Self { period, state: Mutex::new(Printed { last: Instant::now(), part: None }) }
     }
 
     /// The lines that a variable asks for. `None` if it is 0.
@@ -57,11 +71,15 @@ impl Lines {
     /// A line about `done` of `total` at the time `now`, if one is due.
     fn line(&self, done: u64, total: u64, now: Instant) -> Option<String> {
         let mut state = self.state.lock().ok()?;
-        let (began, first) = *state.1.get_or_insert((now, done));
-        if now - state.0 < self.period || total == 0 {
+        // Work of several parts counts each part from its beginning.
+        let is_same = |part: &Part| part.total == total && part.first <= done;
+        let part = state.part.filter(is_same).unwrap_or(Part { began: now, first: done, total });
+        state.part = Some(part);
+        let Part { began, first, .. } = part;
+        if now - state.last < self.period || total == 0 {
             return None;
         }
-        state.0 = now;
+        state.last = now;
         let percent = format!("{:.0} %", 100.0 * done as f64 / total as f64);
         let left = total.saturating_sub(done) as f64 / done.saturating_sub(first) as f64;
         let seconds = (now - began).as_secs_f64() * left;
@@ -193,7 +211,7 @@ mod tests {
     fn a_line_of_progress_comes_once_in_a_period() {
         let lines = Lines::of_variable(None).unwrap();
         assert_eq!(lines.period, Duration::from_secs(60));
-        let begun = lines.state.lock().unwrap().0;
+        let begun = lines.state.lock().unwrap().last;
         let at = |seconds: u64, done: u64| lines.line(done, 400, begun + Duration::from_secs(seconds));
         assert_eq!(at(0, 0), None);
         assert_eq!(at(59, 90), None);
@@ -202,10 +220,14 @@ mod tests {
         assert_eq!(at(200, 200).as_deref(), Some("50 %, about 3.3 min left"));
         // Work that was done before the first report says nothing about the speed.
         let resumed = Lines::new(Duration::from_secs(1));
-        let begun = resumed.state.lock().unwrap().0;
+        let begun = resumed.state.lock().unwrap().last;
         assert_eq!(resumed.line(100, 200, begun + Duration::from_secs(2)).as_deref(), Some("50 %"));
         let line = resumed.line(150, 200, begun + Duration::from_secs(12));
         assert_eq!(line.as_deref(), Some("75 %, about 10.0 s left"));
+        // The next part of the work has its own speed.
+        let line = |done, seconds| resumed.line(done, 1000, begun + Duration::from_secs(seconds));
+        assert_eq!(line(0, 20).as_deref(), Some("0 %"));
+        assert_eq!(line(500, 30).as_deref(), Some("50 %, about 10.0 s left"));
         assert!(Lines::of_variable(Some("0")).is_none() && Lines::of_variable(Some("-1")).is_none());
         assert_eq!(Lines::of_variable(Some("0.5")).unwrap().period, Duration::from_millis(500));
     }

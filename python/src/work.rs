@@ -35,7 +35,7 @@ pub(crate) struct Line {
 }
 
 impl Line {
-    /// Runs `call` on the caller's thread and waits for it. Returns true to stop the work.
+    /// Runs `call` on the caller's thread and waits for it. If it returns true, the work should stop.
     pub(crate) fn call(&self, call: impl FnOnce(Python<'_>) -> PyResult<bool> + Send + 'static) {
         let (answer, answered) = channel::<()>();
         self.send(Event::Call(Box::new(call), answer));

@@ -100,6 +100,11 @@ def test_type_checkers_refuse_wrong_settings(tmp_path):
         assert any(name in error for error, at in zip(errors, lines) if at == line), out
 
 
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="typing.Unpack is new in Python 3.11")
+def test_tools_find_the_settings_of_train():
+    assert typing.get_args(typing.get_type_hints(mclv.train)["settings"]) == (mclv.TrainSettings,)
+
+
 def test_dir_shows_everything_without_importing_scikit_learn():
     code = """
 import mclv, sys, json

@@ -138,7 +138,8 @@ def mode_shares(
     """
     limits = {
         "n_tours": whole(n_tours, "n_tours"), "target_se": 0.005 if target_se is None else target_se, "samples_per_row": None,
-        "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": None, "n_betas": None, "time_limit": time_limit, "seed": seed_of(seed),
+        "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": None, "n_betas": None,
+        "time_limit": time_limit, "seed": seed_of(seed),
     }  # fmt: skip
     facts = _mclv.mode_shares(
         as_model(model)._model,

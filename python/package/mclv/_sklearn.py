@@ -416,15 +416,18 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
 
     def _mean_hiddens(self, v: Any) -> npt.NDArray[Any]:
         v = np.asarray(v) if not is_sparse(v) else v
-        return self.transform(v if v.ndim == 2 else v[None]).reshape(v.shape[:-1] + (-1,))
+        means: npt.NDArray[Any] = self.transform(v if v.ndim == 2 else v[None]).reshape(v.shape[:-1] + (-1,))
+        return means
 
     def _sample_hiddens(self, v: Any, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
         p = self._mean_hiddens(v)
-        return rng.uniform(size=p.shape) < p
+        drawn: npt.NDArray[np.bool_] = rng.uniform(size=p.shape) < p
+        return drawn
 
     def _sample_visibles(self, h: Any, rng: np.random.RandomState) -> npt.NDArray[np.bool_]:
         p = as_model(self).mean_visible(np.atleast_2d(h), n_jobs=self.n_jobs).reshape(np.shape(h)[:-1] + (-1,))
-        return rng.uniform(size=p.shape) < p
+        drawn: npt.NDArray[np.bool_] = rng.uniform(size=p.shape) < p
+        return drawn
 
     def _free_energy(self, v: Any) -> npt.NDArray[np.float64]:
         return as_model(self).free_energy(v, n_jobs=self.n_jobs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import os
+import sys
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +19,13 @@ from ._progress import bar_for, chain_calls, note_of
 from ._rows import as_rows, floats, seed_of, threads
 from ._settings import plain
 from ._model import RBM, as_model, load
+from ._train_settings import TrainSettings
 from .errors import SettingError
 
-if TYPE_CHECKING:
+if sys.version_info >= (3, 11):
+    from typing import Unpack
+elif TYPE_CHECKING:
     from typing_extensions import Unpack
-
-    from ._train_settings import TrainSettings
 
 __all__ = ["TrainResult", "train"]
 

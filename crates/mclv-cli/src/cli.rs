@@ -54,6 +54,8 @@ impl Cli {
     /// All commands. The help of settings comes from the library and is rewritten for flags.
     pub(crate) fn spelled() -> clap::Command {
         Self::command().mut_subcommand("train", |train| {
+            // Other commands choose a part by --split.
+            let train = train.mut_arg("split_file", |arg| arg.visible_alias("split"));
             train.mut_args(|arg| match arg.get_help() {
                 Some(help) => {
                     let help = help_of_flag(&help.to_string());

@@ -45,7 +45,7 @@ pub(crate) struct OutputFile {
 
 pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     check_overwrite(&args.output.path, args.output.force)?;
-    let spec = args.data.preparation.spec(&args.data.source, args.split, global);
+    let spec = args.data.preparation.spec(&args.data.source, args.split, global).anchored();
     let set = data::load(&spec, &Watch::new("fetching", "B"))?;
     let rbm = args.init.model(&set.rows, args.n_hidden, global.seed())?;
     let settings = json!({ "command": "init", "init": args.init, "n_hidden": args.n_hidden, "data": spec });

@@ -19,7 +19,7 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 19] = [
+const OTHER_NAMES: [&str; 26] = [
     "binarize",
     "burn-in",
     "exact-samples",
@@ -34,11 +34,18 @@ const OTHER_NAMES: [&str; 19] = [
     "n-samples",
     "n-steps",
     "n-tours",
+    "no-validation",
     "resume",
+    "scale",
+    "spins",
     "split",
+    "split-column",
+    "split-file",
     "stopping-set",
     "target-se",
+    "test",
     "time-limit",
+    "validation",
 ];
 
 /// Returns true if a setting of any command has this name, with hyphens or underscores.

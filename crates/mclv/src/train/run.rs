@@ -2,9 +2,11 @@
 
 use super::RunFolder;
 use super::monitor::Metrics;
-use super::training::{Trained, Training};
+use super::training::{Trained, Training, held_out};
 use super::weights;
-use crate::data::{self, Binarize, DataProvenance, DataSpec, Dataset, Rows, Split};
+use crate::data::{
+    self, Binarize, DataProvenance, DataSource, DataSpec, Dataset, FileDigest, PartRows, Parts, Rows, Split,
+};
 use crate::file::{ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::progress::Progress;
@@ -68,6 +70,8 @@ pub(super) struct Description {
     pub(super) input: RunInput,
     pub(super) data: DataProvenance,
     pub(super) weights_sha256: Option<String>,
+    /// The files of parts, besides that of the training rows.
+    pub(super) files: Vec<FileDigest>,
 }
 
 impl Description {
@@ -78,6 +82,7 @@ impl Description {
             input: RunInput { data, train: settings.settings(), weights: None },
             data: Dataset::from_rows("memory", train.clone()).provenance,
             weights_sha256: None,
+            files: Vec::new(),
         }
     }
 
@@ -89,11 +94,14 @@ impl Description {
 
     /// Returns a model with its provenance. `best_epoch` is the epoch of the best model.
     pub(super) fn model_file(&self, rbm: Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> ModelFile {
-        let Self { input, data, weights_sha256 } = self;
+        let Self { input, data, weights_sha256, files } = self;
         let mut settings =
             serde_json::json!({ "command": "train", "data": input.data, "train": input.train });
         if let (Some(path), Some(sha256)) = (&input.weights, weights_sha256) {
             settings["weights"] = serde_json::json!({ "file": path, "sha256": sha256 });
+        }
+        if !files.is_empty() {
+            settings["files"] = serde_json::json!(files);
         }
         let history = serde_json::json!({
             "epoch": metrics.epoch,
@@ -135,6 +143,8 @@ pub struct Run {
     grey: Option<Rows>,
     validation: Option<Dataset>,
     weights: Weights,
+    parts: Parts,
+    files: Vec<FileDigest>,
 }
 
 impl Run {
@@ -142,11 +152,20 @@ impl Run {
     ///
     /// # Errors
     /// If the data or the weights cannot be read, or do not fit together.
-    pub fn load(input: RunInput, progress: &dyn Progress) -> Result<Self> {
+    pub fn load(mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
         check_input(&input)?;
-        let Loaded { train, grey, validation, n_file_rows } = load_data(&input, progress)?;
-        let weights = load_weights(&input, &train, n_file_rows)?;
-        Ok(Self { input, train, grey, validation, weights })
+        input.data = match &input.weights {
+            Some(path) if path.is_relative() && input.data.folder.is_none() => {
+                DataSpec { folder: std::env::current_dir().ok(), ..input.data }
+            }
+            _ => input.data.anchored(),
+        };
+        let mut source = data::open(&input.data, progress)?;
+        let (train, grey, validation) = load_parts(&input, &mut source)?;
+        let weights = load_weights(&input, &train, &source)?;
+        let parts = count(&input, source.parts()?, validation.is_some());
+        let files = source.digests();
+        Ok(Self { input, train, grey, validation, weights, parts, files })
     }
 
     /// Loads the data of the run in a folder.
@@ -154,7 +173,14 @@ impl Run {
     /// # Errors
     /// If the folder holds no run, or if its data cannot be read.
     pub fn open(folder: &Path, progress: &dyn Progress) -> Result<Self> {
-        Self::load(RunFolder::new(folder).read_input()?, progress)
+        let input = RunFolder::new(folder).read_input()?;
+        Self::load(RunInput { data: input.data.near(folder), ..input }, progress)
+    }
+
+    /// Returns how many rows train, choose the best model and are left for tests, and where they
+    /// come from.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Returns the configuration.
@@ -183,6 +209,7 @@ impl Run {
             input: self.input.clone(),
             data: self.train.provenance.clone(),
             weights_sha256: self.weights.sha256.clone(),
+            files: self.files.clone(),
         };
         let mut training = Training::new(self.input.train.clone())
             .weights(self.weights.train.as_deref())
@@ -206,23 +233,25 @@ fn check_input(input: &RunInput) -> Result<()> {
             cure: "needs `binarize = bernoulli`: there is nothing to draw anew",
         });
     }
+    if let Some(share) = input.train.check_without_rows()?.validation_fraction {
+        let with = format!("validation-fraction = {share}");
+        if input.data.no_validation {
+            return Err(Error::Incompatible { name: "no-validation", with });
+        }
+        if input.data.validation.is_some() {
+            return Err(Error::Incompatible { name: "validation", with });
+        }
+    }
     Ok(())
 }
 
-/// The data of a run. Each file is read once.
-struct Loaded {
-    train: Dataset,
-    /// The grey values behind the training rows, if their bits are to be redrawn.
-    grey: Option<Rows>,
-    /// The validation rows, if the data have their own.
-    validation: Option<Dataset>,
-    /// The number of rows of the whole file, if the data are a file.
-    n_file_rows: Option<usize>,
-}
-
-fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
+/// Returns the training rows, the grey values behind them if their bits are to be redrawn, and the
+/// validation rows if the data have their own.
+fn load_parts(
+    input: &RunInput,
+    source: &mut DataSource<'_>,
+) -> Result<(Dataset, Option<Rows>, Option<Dataset>)> {
     let binarize = input.data.binarize;
-    let mut source = data::open(&input.data, progress)?;
     let train = source.part(Split::Train, binarize)?;
     let redraw = input.train.redraw_bits == Some(true);
     let grey = if redraw { Some(source.part(Split::Train, Binarize::Grey)?.rows) } else { None };
@@ -232,7 +261,20 @@ fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
         other => Some(other?),
     };
     let validation = validation.filter(|validation| validation.rows != train.rows);
-    Ok(Loaded { train, grey, validation, n_file_rows: source.n_file_rows() })
+    Ok((train, grey, validation))
+}
+
+/// Counts the rows of a run, whose settings may hold out some of the training rows.
+fn count(input: &RunInput, parts: Parts, is_validated: bool) -> Parts {
+    let share = input.train.check_without_rows().ok().and_then(|settings| settings.validation_fraction);
+    let Some(share) = share else {
+        return Parts { validation: parts.validation.filter(|_| is_validated), ..parts };
+    };
+    let n_held_out = held_out(share, parts.train.n_rows);
+    let train = PartRows { n_rows: parts.train.n_rows - n_held_out, ..parts.train };
+    let from = format!("a share of {share} of the training rows, drawn by the seed of training");
+    let n_unused = parts.validation.filter(|_| is_validated).map_or(0, |part| part.n_rows);
+    Parts { train, validation: PartRows::some(n_held_out, &from), n_unused, ..parts }
 }
 
 /// The weights of the rows of each part, and the digest of the file that they came from.
@@ -243,25 +285,25 @@ struct Weights {
     sha256: Option<String>,
 }
 
-fn load_weights(input: &RunInput, train: &Dataset, n_file_rows: Option<usize>) -> Result<Weights> {
+fn load_weights(input: &RunInput, train: &Dataset, source: &DataSource<'_>) -> Result<Weights> {
     let Some(path) = &input.weights else { return Ok(Weights::default()) };
-    let (all, sha256) = weights::read(path)?;
+    let (all, sha256) = weights::read(&input.data.locate(path))?;
     let sha256 = Some(sha256);
     if all.len() == train.n_rows() {
         return Ok(Weights { train: Some(all), validation: None, sha256 });
     }
     let (n, n_train) = (all.len(), train.n_rows());
-    if n_file_rows == Some(n) {
-        let part = |split: Split| -> Vec<f32> {
-            split.of_file(n, input.data.seed).into_iter().map(|r| all[r]).collect()
+    if source.row_numbers(Split::All).is_some_and(|rows| rows.len() == n) {
+        let part = |split: Split| -> Option<Vec<f32>> {
+            Some(source.row_numbers(split)?.into_iter().map(|r| all[r]).collect())
         };
         // Validation rows of weight zero could not choose a model.
-        let validation = Some(part(Split::Validation)).filter(|w| w.iter().any(|&w| w > 0.0));
+        let validation = part(Split::Validation).filter(|w| w.iter().any(|&w| w > 0.0));
         let train = part(Split::Train);
-        if train.iter().all(|&w| w == 0.0) {
+        if train.iter().flatten().all(|&w| w == 0.0) {
             return Err(Error::malformed(path, "gives every training row the weight 0"));
         }
-        return Ok(Weights { train: Some(train), validation, sha256 });
+        return Ok(Weights { train, validation, sha256 });
     }
     let problem = format!(
         "has {n} weights for {n_train} training rows of {}; give one for each of these, or for each row of a data file",

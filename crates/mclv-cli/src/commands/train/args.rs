@@ -1,6 +1,6 @@
 //! The arguments of `mclv train`.
 
-use crate::flags::Preparation;
+use crate::flags::{OwnParts, Preparation};
 use clap::{Args, ValueHint};
 use mclv::settings::Settings;
 use std::path::PathBuf;
@@ -14,6 +14,9 @@ use std::path::PathBuf;
   mclv train bars-and-stripes:4 --gradient exact --n-hidden 16 \\
     --optimizer adam --learning-rate 0.2 --epochs 400
   mclv train rows.npy --weights weights.npy
+  mclv train train.csv --validation valid.csv --test test.csv
+  mclv train table.csv --split-column part --label-column class
+  mclv train bytes.npy --scale 255 --no-validation
   mclv train --config runs/best/config.toml --seed 7 --output runs/again
   mclv train --resume runs/best
   mclv train mnist --live --tensorboard
@@ -31,11 +34,13 @@ pub(crate) struct TrainArgs {
     pub(crate) output: Option<PathBuf>,
     /// Continue an interrupted run exactly where it stopped, with its own settings
     #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = [
-        "data", "output", "config", "weights", "binarize", "label_column", "Settings", "no_centring"])]
+        "data", "output", "config", "weights", "Preparation", "OwnParts", "Settings", "no_centring"])]
     pub(crate) resume: Option<PathBuf>,
     /// Read settings from a TOML file, such as the config.toml of a run; flags override them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) parts: OwnParts,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
     /// Weights of rows: a .npy or .csv file with one number of 0 or more per training row (if DATA

@@ -40,6 +40,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
         }
     };
     drop(watch);
+    out.note(|| first_line(&run));
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
     let training = run.training().checkpoints(checkpoints);
@@ -74,9 +75,9 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             let json = json!({ "run": folder.to_string_lossy(), "model": RunFolder::new(&folder).model().to_string_lossy(),
                 "early_stop": early, "best": best.as_ref().map(|best| json!({ "epoch": best.epoch,
                     "log_likelihood": best.log_likelihood, "std_err": best.log_z.std_err })),
-                "metrics": metrics, "config": input, "report": report.as_ref().map(|p| p.to_string_lossy()) });
+                "metrics": metrics, "rows": run.parts(), "config": input, "report": report.as_ref().map(|p| p.to_string_lossy()) });
             out.print(&json, || {
-                let mut text = summary(&metrics, early, &input, &folder);
+                let mut text = summary(&metrics, early, &run, &input, &folder);
                 let mut lines = Vec::new();
                 let curve = sparkline(&likelihoods, 40);
                 if let (false, Some(first), Some(last)) =
@@ -97,6 +98,13 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             folder.display()
         ))),
     }
+}
+
+/// Says which rows are used, before training begins.
+fn first_line(run: &Run) -> String {
+    let parts = run.parts();
+    let hint = if parts.is_drawn { "; --no-validation trains on all of them" } else { "" };
+    format!("rows: {parts}{hint}")
 }
 
 /// The first of `runs/DATA-1`, `runs/DATA-2`, … that does not exist yet.

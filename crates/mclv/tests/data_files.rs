@@ -154,6 +154,7 @@ fn cells_may_be_separated_in_other_ways() {
     for (name, text) in [
         ("a.csv", "a;b\n0;0.5\n1;0.25\n"),
         ("a.tsv", "a\tb c\n0\t0.5\n1\t0.25\n"),
+        ("a.csv", "# a,b\n0,0.5\n1,0.25\n"),
         ("a.txt", "0 0.5\n1 0.25\n"),
         ("a.txt", "# numbers, made by hand\n 0.000e+00  5.000e-01\n\n 1.000e+00  2.500e-01\n"),
         ("a.dat", "a  b\n0  0.5\n1  0.25\n"),
@@ -166,6 +167,8 @@ fn cells_may_be_separated_in_other_ways() {
     }
     let error = read(write(&dir, "a.txt", "0 1\n1 0\n1\n"), None).unwrap_err().to_string();
     assert!(error.contains("has 1 cells where line 1 has 2") && error.contains("(line 3)"), "{error}");
+    let named = read(write(&dir, "a.csv", "# kind,b\ncat,0\ndog,1\n"), Some("kind")).unwrap();
+    assert_eq!((named.n_columns(), named.labels.unwrap().names.concat()), (1, "catdog".into()));
     let labels = read(write(&dir, "a.txt", "0 1 cat\n1 0 dog\n"), Some("-1")).unwrap().labels.unwrap();
     assert_eq!(labels.names, ["cat", "dog"]);
 }

@@ -116,6 +116,7 @@ fn archives_are_read_under_the_usual_names() {
             .map(|l| (l.names.iter().map(String::as_str).collect(), [l.ids[0], l.ids[1]]));
         assert_eq!(found, labels, "{file}");
     }
+    assert_eq!(load("word_labels.npz").labels.unwrap().names, ["cat", "döner"]);
     assert_eq!(load("positional.npz").n_columns(), 3);
     assert_eq!(load("only_one_matrix.npz").image_shape, Some((2, 3)));
 }
@@ -133,6 +134,35 @@ fn an_archive_that_leaves_a_choice_is_refused_with_a_list() {
     let error = error("ambiguous.npz");
     assert!(error.contains("first [2, 3], second [2, 3], third [4]"), "{error}");
     assert!(error.contains("one of data, X, x, samples, arr_0"), "{error}");
+}
+
+#[test]
+fn parts_are_read_from_arrays_of_words_and_of_numbers() {
+    let load = |change: &dyn Fn(&mut DataSpec)| {
+        let mut spec =
+            DataSpec { source: fixture("split.npz").to_str().unwrap().into(), ..DataSpec::default() };
+        change(&mut spec);
+        let parts = mclv::data::open(&spec, &mclv::progress::Silent)?.parts()?;
+        Ok::<_, Error>([Some(parts.train), parts.validation, parts.test].map(|p| p.map_or(0, |p| p.n_rows)))
+    };
+    for array in ["words", "bytes", "numbers"] {
+        assert_eq!(load(&|spec| spec.split_column = Some(array.into())).unwrap(), [3, 1, 2], "{array}");
+    }
+    let file = |name: &str| load(&|spec| spec.split_file = Some(fixture(name).to_str().unwrap().into()));
+    assert_eq!(file("split_words.npy").unwrap(), [3, 1, 2]);
+    for (name, text) in [
+        ("split_mask.npy", "true and false, which do not say what part is meant; save 0 for train"),
+        ("bits_u1.npy", "has the shape [2, 3]; give one word or number per row"),
+        ("vector.npy", "one for each row of"),
+    ] {
+        let error = file(name).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let wrong = load(&|spec| spec.split_column = Some("wrong".into())).unwrap_err().to_string();
+    assert!(
+        wrong.contains("3 is not a part; write train, validation or test") && wrong.contains("row 6"),
+        "{wrong}"
+    );
 }
 
 #[test]

@@ -600,8 +600,8 @@ fn rows_are_counted_with_those_that_the_settings_hold_out() {
     assert_eq!(text(true, 0.0).unwrap(), "40 train (all rows of rows.csv), no validation, no test");
     assert_eq!(
         text(false, 0.25).unwrap(),
-        "24 train (drawn from rows.csv by seed 0), 8 validation (a share of 0.25 of the training rows, drawn by \
-         the seed of training), 4 test (drawn from rows.csv by seed 0); 4 rows are not used"
+        "24 train (drawn from rows.csv by seed 0), 8 validation (a share of 0.25 of the training rows), \
+         4 test (drawn from rows.csv by seed 0); 4 rows are not used"
     );
     let error = text(true, 0.25).unwrap_err().to_string();
     assert!(error.contains("`no-validation` cannot be used with `validation-fraction = 0.25`"), "{error}");

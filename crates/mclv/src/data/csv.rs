@@ -130,7 +130,7 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
     let mut names = Vec::new();
     if is_named || is_header(path, &record, &others, reading)? {
         let cells = record.iter().enumerate().filter(|&(column, _)| !others.hold(column));
-        names = cells.map(|(_, cell)| String::from_utf8_lossy(cell).into_owned()).collect();
+        names = cells.map(|(_, cell)| String::from_utf8_lossy(name_in(cell)).into_owned()).collect();
         more = next(&mut record)?;
     }
     while more {
@@ -256,13 +256,21 @@ fn is_header(path: &Path, record: &ByteRecord, others: &Others, reading: &Readin
     Ok(true)
 }
 
+/// Returns the name in a cell of a header. NumPy writes `# ` before the first one.
+fn name_in(cell: &[u8]) -> &[u8] {
+    cell.strip_prefix(b"#").unwrap_or(cell).trim_ascii()
+}
+
 /// Returns the index of a column given by name or number. `what` is what it holds.
 fn find_column(path: &Path, first: &ByteRecord, what: &str, column: &str) -> Result<usize> {
     let n = first.len();
     let index = match column.parse::<i64>() {
         Ok(number) if number < 0 => usize::try_from(number + n as i64).ok(),
         Ok(number) => usize::try_from(number).ok().filter(|&number| number < n),
-        Err(_) => first.iter().position(|cell| cell == column.as_bytes()),
+        Err(_) => {
+            let is_it = |cell: &[u8]| [cell, name_in(cell)].contains(&column.as_bytes());
+            first.iter().position(is_it)
+        }
     };
     index.ok_or_else(|| {
         let names: Vec<_> = first.iter().take(20).map(String::from_utf8_lossy).collect();

@@ -6,7 +6,7 @@ use super::file::Table;
 use super::idx::picture;
 use super::scale::{Columns, Values};
 use super::{Rows, Split};
-use crate::numpy::{Array, Numbers, read_npy};
+use crate::numpy::{Array, Numbers, Words, read_npy, read_words};
 use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
@@ -47,22 +47,31 @@ pub(super) fn into_rows(
     Ok((rows, picture(&shape)))
 }
 
-/// Reads the parts of rows: 0 for train, 1 for validation, 2 for test.
+/// Reads the parts of rows: words, or 0 for train, 1 for validation, 2 for test.
 pub(super) fn read_splits(path: &Path) -> Result<(Vec<Split>, String)> {
-    let (array, sha256) = read_npy(Source::open(path)?)?;
-    if array.shape.iter().filter(|&&n| n != 1).count() > 1 {
-        let problem = format!("has the shape {:?}; give one number per row", array.shape);
-        return Err(Error::malformed(path, problem));
-    }
-    Ok((splits_of(path, array.into_reals().into_iter().map(f64::from))?, sha256))
+    let (words, sha256) = read_words(Source::open(path)?)?;
+    Ok((splits_of(path, words)?, sha256))
 }
 
-/// Returns the parts that numbers stand for.
-pub(super) fn splits_of(path: &Path, numbers: impl Iterator<Item = f64>) -> Result<Vec<Split>> {
-    let split = |(row, number)| {
-        let problem = || format!("{number} is not a part; {}", Split::CHOICES);
-        Split::of_number(number)
-            .ok_or_else(|| Error::malformed_at(path, format!("row {}", row + 1), problem()))
+/// Returns the parts that words or numbers stand for.
+pub(super) fn splits_of(path: &Path, words: Words) -> Result<Vec<Split>> {
+    let named = |row: usize, word: String, split: Option<Split>| {
+        let problem = || format!("{word} is not a part; {}", Split::CHOICES);
+        split.ok_or_else(|| Error::malformed_at(path, format!("row {}", row + 1), problem()))
     };
-    numbers.enumerate().map(split).collect()
+    match words {
+        Words::Words(words) => {
+            let split = |(row, word): (usize, String)| named(row, format!("{word:?}"), Split::of_word(&word));
+            words.into_iter().enumerate().map(split).collect()
+        }
+        Words::Numbers(numbers) => {
+            let split = |(row, x): (usize, f64)| named(row, x.to_string(), Split::of_number(x));
+            numbers.into_iter().enumerate().map(split).collect()
+        }
+        Words::Booleans => {
+            let problem = "holds true and false, which do not say what part is meant; save 0 for train, 1 for \
+                           validation and 2 for test";
+            Err(Error::malformed(path, problem))
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::file::{Reading, Table};
 use super::{Labels, npy, scipy};
-use crate::numpy::{Archive, read_numbers};
+use crate::numpy::{Archive, Words};
 use crate::source::file_name;
 use crate::{Error, Result};
 
@@ -63,9 +63,8 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
     let (rows, image_shape) = npy::into_rows(array, path, &name, reading.values)?;
     let labels = labels_name.map(|name| labels(&mut archive, path, name)).transpose()?;
     let splits = reading.split_column.map(|name| {
-        let numbers =
-            archive.read_with(name, |header, mut reader| read_numbers(header, &mut reader, path, |x| x))?;
-        npy::splits_of(path, numbers.into_iter())
+        let words = archive.read_with(name, |header, mut reader| Words::read(header, &mut reader, path))?;
+        npy::splits_of(path, words)
     });
     Ok(Table {
         rows,
@@ -80,14 +79,14 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
 }
 
 fn labels(archive: &mut Archive<'_>, path: &Path, name: &str) -> Result<Labels> {
-    archive.read_with(name, |header, mut reader| {
-        let numbers = read_numbers(header, &mut reader, path, |x| x)?;
-        if header.shape().len() != 1 || numbers.iter().any(|x| x.fract() != 0.0) {
-            return Err(Error::malformed(
-                path,
-                format!("array {name:?} does not hold one whole number per row"),
-            ));
+    archive.read_with(name, |header, mut reader| match Words::read(header, &mut reader, path)? {
+        Words::Words(words) if header.shape().len() == 1 => Ok(Labels::from_words(&words)),
+        Words::Numbers(numbers) if header.shape().len() == 1 && numbers.iter().all(|x| x.fract() == 0.0) => {
+            Ok(Labels::from_integers(numbers.into_iter().map(|x| x as i64).collect()))
         }
-        Ok(Labels::from_integers(numbers.into_iter().map(|x| x as i64).collect()))
+        _ => {
+            let problem = format!("array {name:?} does not hold one word or whole number per row");
+            Err(Error::malformed(path, problem))
+        }
     })
 }

@@ -30,7 +30,7 @@ enum Content<'a> {
     BarsAndStripes { side: usize },
     Ising { beta: f64 },
     Set(SetFiles<'a>),
-    File(Box<WholeFile>),
+    File(WholeFile),
 }
 
 /// A file, and how its rows are divided among the parts.
@@ -100,7 +100,7 @@ pub fn open_with<'a>(
         if catalogue::is_name(&spec.source) {
             named(spec, search, mirrors, progress)
         } else {
-            read_file(spec).map(|file| Content::File(Box::new(file)))
+            read_file(spec).map(Content::File)
         }
     });
     let own = |path: &Option<String>| path.clone().map(|path| PartFile { path, rows: None });

@@ -243,7 +243,8 @@ impl Values {
         let most = of_column().fold(f32::NEG_INFINITY, f32::max);
         let least = of_column().fold(f32::INFINITY, f32::min);
         let is_at_an_end = column == 0 || column == n - 1;
-        if !is_at_an_end || !of_column().all(is_whole) || least < 0.0 || most == 255.0 {
+        let are_classes = of_column().all(is_whole) && least >= 0.0 && most > 1.0 && most != 255.0;
+        if !is_at_an_end || !are_classes {
             return None;
         }
         let cure = match table.label_column(column) {

@@ -132,6 +132,61 @@ fn read_bytes(n: u64, reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// The labels or parts of an array: words, or whole numbers.
+pub(crate) enum Words {
+    Words(Vec<String>),
+    Numbers(Vec<f64>),
+    /// True and false, which name nothing.
+    Booleans,
+}
+
+impl Words {
+    /// Reads the array that follows a header.
+    pub(crate) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
+        let descr = header.dtype().descr();
+        let kind: String = descr.chars().filter(char::is_ascii_alphabetic).collect();
+        let size = header.dtype().num_bytes().unwrap_or(0);
+        let is_little = !descr.contains('>');
+        // Characters that are not there are zeros at the end.
+        let text = |word: &[u8]| -> String {
+            let letters = word.chunks_exact(4).map(|letter| <[u8; 4]>::try_from(letter).expect("four bytes"));
+            let letters =
+                letters.map(|b| if is_little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) });
+            letters.filter(|&letter| letter > 0).map(|letter| char::from_u32(letter).unwrap_or('?')).collect()
+        };
+        let read_all = |reader| -> Result<Vec<u8>> {
+            let n = header.len().checked_mul(size as u64);
+            read_bytes(n.unwrap_or(u64::MAX), reader, path)
+        };
+        Ok(match kind.as_str() {
+            "U" if size > 0 => Self::Words(read_all(reader)?.chunks_exact(size).map(text).collect()),
+            "S" if size > 0 => {
+                let text = |word: &[u8]| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned();
+                Self::Words(read_all(reader)?.chunks_exact(size).map(text).collect())
+            }
+            "b" => {
+                read_all(reader)?;
+                Self::Booleans
+            }
+            _ => Self::Numbers(read_numbers(header, reader, path, |x| x)?),
+        })
+    }
+}
+
+/// Reads a whole file of words or whole numbers, one for each row. Also returns the SHA-256 of its
+/// content.
+pub(crate) fn read_words(mut source: Source<'_>) -> Result<(Words, String)> {
+    let path = &source.path().to_owned();
+    let header = read_header(&mut source).map_err(|e| source.broken(e))?;
+    if header.shape().iter().filter(|&&n| n != 1).count() > 1 {
+        let problem = format!("has the shape {:?}; give one word or number per row", header.shape());
+        return Err(Error::malformed(path, problem));
+    }
+    source.check_promise(n_bytes(&header))?;
+    let words = Words::read(&header, &mut source, path)?;
+    Ok((words, source.finish()?))
+}
+
 /// Returns the number that the bits of a float16 stand for.
 fn half(bits: u16) -> f32 {
     let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };

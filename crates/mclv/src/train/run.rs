@@ -272,7 +272,7 @@ fn count(input: &RunInput, parts: Parts, is_validated: bool) -> Parts {
     };
     let n_held_out = held_out(share, parts.train.n_rows);
     let train = PartRows { n_rows: parts.train.n_rows - n_held_out, ..parts.train };
-    let from = format!("a share of {share} of the training rows, drawn by the seed of training");
+    let from = format!("a share of {share} of the training rows");
     let n_unused = parts.validation.filter(|_| is_validated).map_or(0, |part| part.n_rows);
     Parts { train, validation: PartRows::some(n_held_out, &from), n_unused, ..parts }
 }

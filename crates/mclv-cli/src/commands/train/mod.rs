@@ -103,7 +103,8 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
 /// Says which rows are used, before training begins.
 fn first_line(run: &Run) -> String {
     let parts = run.parts();
-    let hint = if parts.is_drawn { "; --no-validation trains on all of them" } else { "" };
+    let is_held_out = parts.validation.as_ref().is_some_and(|part| part.from != parts.train.from);
+    let hint = if parts.is_drawn && !is_held_out { "; --no-validation trains on all of them" } else { "" };
     format!("rows: {parts}{hint}")
 }
 

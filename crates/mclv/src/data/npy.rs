@@ -60,7 +60,7 @@ pub(super) fn splits_of(path: &Path, words: Words) -> Result<Vec<Split>> {
         split.ok_or_else(|| Error::malformed_at(path, format!("row {}", row + 1), problem()))
     };
     match words {
-        Words::Words(words) => {
+        Words::Texts(words) => {
             let split = |(row, word): (usize, String)| named(row, format!("{word:?}"), Split::of_word(&word));
             words.into_iter().enumerate().map(split).collect()
         }

@@ -80,7 +80,7 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
 
 fn labels(archive: &mut Archive<'_>, path: &Path, name: &str) -> Result<Labels> {
     archive.read_with(name, |header, mut reader| match Words::read(header, &mut reader, path)? {
-        Words::Words(words) if header.shape().len() == 1 => Ok(Labels::from_words(&words)),
+        Words::Texts(words) if header.shape().len() == 1 => Ok(Labels::from_words(&words)),
         Words::Numbers(numbers) if header.shape().len() == 1 && numbers.iter().all(|x| x.fract() == 0.0) => {
             Ok(Labels::from_integers(numbers.into_iter().map(|x| x as i64).collect()))
         }

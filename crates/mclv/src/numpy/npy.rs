@@ -134,7 +134,7 @@ fn read_bytes(n: u64, reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
 
 /// The labels or parts of an array: words, or whole numbers.
 pub(crate) enum Words {
-    Words(Vec<String>),
+    Texts(Vec<String>),
     Numbers(Vec<f64>),
     /// True and false, which name nothing.
     Booleans,
@@ -159,10 +159,10 @@ impl Words {
             read_bytes(n.unwrap_or(u64::MAX), reader, path)
         };
         Ok(match kind.as_str() {
-            "U" if size > 0 => Self::Words(read_all(reader)?.chunks_exact(size).map(text).collect()),
+            "U" if size > 0 => Self::Texts(read_all(reader)?.chunks_exact(size).map(text).collect()),
             "S" if size > 0 => {
                 let text = |word: &[u8]| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned();
-                Self::Words(read_all(reader)?.chunks_exact(size).map(text).collect())
+                Self::Texts(read_all(reader)?.chunks_exact(size).map(text).collect())
             }
             "b" => {
                 read_all(reader)?;

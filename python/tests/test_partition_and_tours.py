@@ -142,6 +142,19 @@ def test_data_sets(tmp_path):
     np.save(tmp_path / "x.npy", np.eye(20, dtype=np.float32))
     parts = [len(mclv.datasets.load(tmp_path / "x.npy", split=split)) for split in ("train", "validation", "test")]
     assert parts == [16, 2, 2]
+    np.save(tmp_path / "bytes.npy", np.array([[0, 255], [51, 0]], dtype="u1"))
+    assert np.allclose(mclv.datasets.load(tmp_path / "bytes.npy", scale=255).X, [[0, 1], [0.2, 0]])
+    with pytest.raises(DataError, match="scale=255"):
+        mclv.datasets.load(tmp_path / "bytes.npy")
+    np.save(tmp_path / "spins.npy", 2 * np.eye(20) - 1)
+    for given in ({"spins": True}, {"scale": (-1, 1)}):
+        assert np.array_equal(mclv.datasets.load(tmp_path / "spins.npy", **given).X, np.eye(20))
+    own = {"validation": tmp_path / "x.npy", "no_validation": False}
+    sizes = [len(mclv.datasets.load(tmp_path / "x.npy", split=split, **own)) for split in ("train", "validation")]
+    assert sizes == [20, 20]
+    np.save(tmp_path / "parts.npy", np.arange(20) % 4 % 3)
+    test = mclv.datasets.load(tmp_path / "x.npy", split="test", split_file=tmp_path / "parts.npy")
+    assert len(test) == 5 and test.provenance["division"].startswith("by ")
     with pytest.raises(SettingError, match="did you mean"):
         mclv.datasets.load("digit")
     with pytest.raises(SettingError, match="threshold"):

@@ -1,5 +1,6 @@
 """Check that the program reads models of h5py in the layout of `rbms`, and h5py the program's."""
 
+import json
 import subprocess
 import sys
 import tempfile
@@ -22,6 +23,20 @@ def refused(*args):
 
 
 rng = np.random.default_rng(5)
+# Rows of data, with labels.
+with h5py.File(folder / "rows.h5", "w") as file:
+    file.create_dataset("samples", data=rng.integers(0, 2, (30, 6)).astype(np.uint8), chunks=True, compression="gzip")
+    file["labels"] = np.arange(30) % 3
+shown = mclv("data", "show", "rows.h5", "--json")
+assert shown.returncode == 0, shown.stderr
+shown = json.loads(shown.stdout)
+with h5py.File(folder / "rows.h5") as file:
+    assert shown["first_rows"] == file["samples"][:6].astype(float).tolist()
+assert (shown["classes"], shown["provenance"]["n_rows"], shown["binary"]) == (["0", "1", "2"], 30, True)
+with h5py.File(folder / "other.h5", "w") as file:
+    file["rows"] = np.eye(3)
+assert 'has no data set "samples"; it holds rows' in refused("data", "show", "other.h5")
+
 w, b, a = rng.normal(size=(70, 9)).astype(np.float32), rng.normal(size=70).astype(np.float32), rng.normal(size=9).astype(np.float32)
 with h5py.File(folder / "rbms.h5", "w") as file:
     # Single or double precision, plain or compressed; the last update is the one with the largest number.

@@ -65,10 +65,17 @@ impl Cli {
         let command = Self::command().mut_subcommand("train", |train| {
             // A resumed run keeps its settings, but may be given more epochs.
             let others = Settings::NAMES.iter().filter(|name| !["epochs", "seed"].contains(name));
+            let train = with_split(train);
             train.mut_arg("resume", |arg| arg.conflicts_with_all(others)).mut_args(as_flag)
         });
-        taking_negative_numbers(command.mut_subcommand("sweep", |sweep| sweep.mut_args(as_flag)))
+        let command = command.mut_subcommand("sweep", |sweep| with_split(sweep).mut_args(as_flag));
+        taking_negative_numbers(command)
     }
+}
+
+/// Lets `--split` stand for `--split-file`. Other commands choose a part by `--split`.
+fn with_split(command: clap::Command) -> clap::Command {
+    command.mut_arg("split_file", |arg| arg.visible_alias("split"))
 }
 
 /// Rewrites the help of a setting, and hides rare settings from the short help.

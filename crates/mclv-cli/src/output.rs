@@ -25,6 +25,15 @@ impl Output {
         self.first.borrow_mut().push(line);
     }
 
+    /// Prints a line at once, unless results are JSON.
+    pub(crate) fn note(&self, line: impl FnOnce() -> String) {
+        if !self.json && !self.silent {
+            let mut out = std::io::stdout().lock();
+            // A closed pipe is noticed when the result is printed.
+            let _ = writeln!(out, "{}", line()).and_then(|()| out.flush());
+        }
+    }
+
     /// Prints `value` as JSON if the user asked for JSON, else the result of `text`.
     pub(crate) fn print<T: Serialize>(&self, value: &T, text: impl FnOnce() -> String) -> anyhow::Result<()> {
         if self.silent {

@@ -185,11 +185,9 @@ fn run(commands: &str) -> String {
         written.iter().filter_map(|(name, bytes)| Some((name, content(name, bytes)?))).collect();
     let pin = json!({ "commands": outputs, "files": written });
     let text = format!("{}\n", serde_json::to_string_pretty(&pin).unwrap());
-    assert!(
-        !text.contains(sandbox.path("").to_str().unwrap().trim_end_matches('/')),
-        "an absolute path: {text}"
-    );
-    text
+    // Runs record the folder that the paths of their data start from.
+    let folder = sandbox.path("").canonicalize().unwrap();
+    text.replace(folder.to_str().unwrap(), "FOLDER")
 }
 
 /// Runs one command and returns its output. A failure adds the exit code, and a warning adds the

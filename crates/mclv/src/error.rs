@@ -67,8 +67,8 @@ pub enum Error {
         /// The newest version that this program reads.
         supported: u32,
     },
-    /// A data value is not a number in [0, 1].
-    #[error("{source_name}: row {row}, column {column} is {value}; values must lie in [0, 1]: {cure}")]
+    /// A data value is not in the range that its source may hold.
+    #[error("{source_name}: row {row}, column {column} is {value}; values must {rule}: {cure}")]
     OutOfRange {
         /// The data set.
         source_name: String,
@@ -78,8 +78,10 @@ pub enum Error {
         column: usize,
         /// The offending value.
         value: f64,
+        /// What values must do, such as `lie in [0, 1]`.
+        rule: String,
         /// What to do.
-        cure: &'static str,
+        cure: String,
     },
     /// Something that needs at least one element has none.
     #[error("{what} is empty: {cure}")]
@@ -138,7 +140,7 @@ pub enum Error {
         with: String,
     },
     /// No data set has this name.
-    #[error("no data set or file is called {name:?}{}; known data sets are {known}; or give a .npy, .npz, .csv or IDX file",
+    #[error("no data set or file is called {name:?}{}; known data sets are {known}; or give a .npy, .npz, .csv, .txt or IDX file",
         .suggestion.as_ref().map(|s| format!(" (did you mean {s:?}?)")).unwrap_or_default())]
     UnknownData {
         /// The name asked for.
@@ -178,7 +180,8 @@ pub enum Error {
     },
     /// A file's SHA-256 differs from the one recorded for its data set.
     #[error(
-        "{path} has the wrong content: SHA-256 {found}, expected {expected}; delete it and fetch it again"
+        "{path} is {}: its SHA-256 is {found}, not {expected}; fetch an intact file (this one may stay where it is)",
+        .belongs_to.map_or_else(|| "damaged, or not the file of this data set".into(), |set| format!("a file of {set}"))
     )]
     ChecksumMismatch {
         /// The file.
@@ -187,6 +190,8 @@ pub enum Error {
         expected: String,
         /// The digest found.
         found: String,
+        /// The named data set that has a file with the digest found.
+        belongs_to: Option<&'static str>,
     },
     /// A run has not ended, but the caller wants to go on after its end.
     #[error("the run in {path} has made {done} of {epochs} epochs; it can be given more only after its end")]

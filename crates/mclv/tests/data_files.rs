@@ -149,6 +149,60 @@ fn csv_with_and_without_header_is_read() {
 }
 
 #[test]
+fn cells_may_be_separated_in_other_ways() {
+    let dir = tempfile::tempdir().unwrap();
+    for (name, text) in [
+        ("a.csv", "a;b\n0;0.5\n1;0.25\n"),
+        ("a.tsv", "a\tb c\n0\t0.5\n1\t0.25\n"),
+        ("a.csv", "# a,b\n0,0.5\n1,0.25\n"),
+        ("a.txt", "0 0.5\n1 0.25\n"),
+        ("a.txt", "# numbers, made by hand\n 0.000e+00  5.000e-01\n\n 1.000e+00  2.500e-01\n"),
+        ("a.dat", "a  b\n0  0.5\n1  0.25\n"),
+        ("a.txt", "0\t0.5\r\n1\t0.25\r\n"),
+    ] {
+        for path in [write(&dir, name, text), write_gzip(&dir, &format!("{name}.gz"), text)] {
+            let data = read(path, None).unwrap_or_else(|e| panic!("{text:?}: {e}"));
+            assert_eq!((data.n_columns(), reals(&data)), (2, [0.0, 0.5, 1.0, 0.25].as_slice()), "{text:?}");
+        }
+    }
+    let error = read(write(&dir, "a.txt", "0 1\n1 0\n1\n"), None).unwrap_err().to_string();
+    assert!(error.contains("has 1 cells where line 1 has 2") && error.contains("(line 3)"), "{error}");
+    let named = read(write(&dir, "a.csv", "# kind,b\ncat,0\ndog,1\n"), Some("kind")).unwrap();
+    assert_eq!((named.n_columns(), named.labels.unwrap().names.concat()), (1, "catdog".into()));
+    let labels = read(write(&dir, "a.txt", "0 1 cat\n1 0 dog\n"), Some("-1")).unwrap().labels.unwrap();
+    assert_eq!(labels.names, ["cat", "dog"]);
+}
+
+#[test]
+fn a_label_column_that_was_not_declared_is_suspected() {
+    for (text, words) in [
+        ("a,b,kind\n0,1,7\n1,1,3\n", "column 3 (\"kind\") alone holds whole numbers from 3 to 7"),
+        ("a,b,kind\n0,1,7\n1,1,3\n", "set `label-column = kind`"),
+        ("0,1,7\n1,1,3\n", "set `label-column = -1`"),
+        ("7,1,0\n3,1,1\n", "set `label-column = 0`"),
+        (",a,b\n0,1,0\n1,1,1\n2,0,0\n", "column 1 counts the rows"),
+        ("0,1,2\n1,0,1\n1,1,1\n", "a header of numbers"),
+        ("0,64\n255,0\n", "set `scale = 255`"),
+        ("1,-1\n-1,-1\n", "set `spins`"),
+    ] {
+        let error = csv_error(text, None);
+        assert!(error.contains(words) && error.contains("table.csv"), "{error}");
+    }
+}
+
+#[test]
+fn hdf5_files_are_read_or_a_way_is_shown() {
+    let dir = tempfile::tempdir().unwrap();
+    let error = read(write(&dir, "x.h5", b"\x89HDF\r\n\x1a\n"), None).unwrap_err().to_string();
+    if cfg!(feature = "hdf5") {
+        assert!(error.contains("is not an HDF5 file"), "{error}");
+    } else {
+        assert!(error.contains("--features hdf5") && error.contains("numpy.save"), "{error}");
+    }
+    assert!(matches!(read(dir.path().join("none.h5"), None), Err(Error::Io { .. })));
+}
+
+#[test]
 fn csv_may_be_gzipped() {
     let dir = tempfile::tempdir().unwrap();
     let text = "0,0.5\n1,0.25\n";
@@ -193,7 +247,10 @@ fn words_in_a_csv_are_named_by_line_and_column() {
         ("0,1\n,1\n", "a cell is empty"),
         ("a,b\n0,1\n0,NA\n", "stands for a missing value"),
         ("a,b\n0,1\n0,Yes\n", "write 1 for yes"),
-        ("a;b\n0;1\n0;1\n", "by commas"),
+        ("a|b\n0|1\n0|1\n", "by commas"),
+        ("a;b\n0,5;1\n", "write decimals with a point"),
+        ("a,b,p\n0,1,val\n", "set `split-column` to its name"),
+        ("a,b,p\n0,1,red\n", "a column of 0 and 1 for each of its words"),
         // A word among values is no header.
         ("0,1,oops\n0,1,1\n", "(line 1, column 3)"),
     ] {
@@ -240,6 +297,7 @@ fn damaged_files_never_panic() {
     files.push(("x.idx.gz".into(), gzip));
     files.push(("y.idx".into(), idx(&[4, 2, 2], &[9; 16])));
     files.push(("z.csv".into(), b"a,b,\"c\"\n0,1,0.5\r\n1,1,\"0\"\n".to_vec()));
+    files.push(("z.txt".into(), b"# a b\n0 1  0.5\n1 1 0\n".to_vec()));
 
     let mut rng = stream(2024, Purpose::SelfTest, 0).reader();
     for _ in 0..100 {

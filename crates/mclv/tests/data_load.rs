@@ -123,6 +123,198 @@ fn a_file_is_whole_or_split_by_the_seed() {
     assert_ne!(load(&spec(Split::Train, 2)).rows, parts[0].rows);
 }
 
+/// A folder with a table of 40 rows, whose first column counts them in 64ths.
+fn table() -> (tempfile::TempDir, DataSpec) {
+    let dir = tempfile::tempdir().unwrap();
+    let word = |i: usize| ["train", "dev", "Test", "TRAINING"][i % 4];
+    let rows: String = (0..40).map(|i| format!("{},{},{}\n", i as f64 / 64.0, i % 2, word(i))).collect();
+    fs::write(dir.path().join("table.csv"), format!("x,y,part\n{rows}")).unwrap();
+    let plain: String = (0..40).map(|i| format!("{},{}\n", i as f64 / 64.0, i % 2)).collect();
+    fs::write(dir.path().join("plain.csv"), plain).unwrap();
+    fs::write(dir.path().join("valid.csv"), "x,y\n0.5,1\n0.25,0\n0.75,1\n").unwrap();
+    fs::write(dir.path().join("wide.csv"), "0,1,1\n").unwrap();
+    let words: String = (0..40).map(|i| format!("{}\n", word(i))).collect();
+    fs::write(dir.path().join("parts.txt"), format!("part\n{words}")).unwrap();
+    let numbers: String = (0..40).map(|i| format!("{}\n", [0, 1, 2, 0][i % 4])).collect();
+    fs::write(dir.path().join("numbers.csv"), numbers).unwrap();
+    let spec = DataSpec { folder: Some(dir.path().into()), ..spec("table.csv") };
+    (dir, spec)
+}
+
+/// The first column in 64ths.
+fn counted(set: &Dataset) -> Vec<usize> {
+    (0..set.n_rows()).map(|r| (64.0 * set.rows.get(r, 0)) as usize).collect()
+}
+
+#[test]
+fn parts_are_those_that_a_column_or_a_file_names() {
+    let (_dir, spec) = table();
+    let by_column = DataSpec { split_column: Some("part".into()), ..spec.clone() };
+    let by_number = DataSpec { split_column: Some("-1".into()), ..spec.clone() };
+    let of_plain =
+        |file: &str| DataSpec { split_file: Some(file.into()), source: "plain.csv".into(), ..spec.clone() };
+    let parts_of = |spec: &DataSpec| {
+        let mut source = open(spec);
+        let parts = source.parts().unwrap();
+        let rows = Split::EACH.map(|split| counted(&source.part(split, Binarize::Grey).unwrap()));
+        for (k, split) in Split::EACH.into_iter().enumerate() {
+            assert_eq!(source.row_numbers(split).as_ref(), Some(&rows[k]));
+        }
+        assert_eq!((parts.train.n_rows, parts.is_drawn), (20, false));
+        (rows, parts.to_string(), source.part(Split::Train, Binarize::Grey).unwrap().provenance)
+    };
+    let where_is = |k: &[usize]| (0..40).filter(|i| k.contains(&(i % 4))).collect::<Vec<_>>();
+    let expected = [where_is(&[0, 3]), where_is(&[1]), where_is(&[2]), where_is(&[0, 1, 2, 3])];
+    for (spec, origin) in [
+        (by_column, "table.csv by its column \"part\""),
+        (by_number, "table.csv by column -1"),
+        (of_plain("parts.txt"), "plain.csv by parts.txt"),
+        (of_plain("numbers.csv"), "plain.csv by numbers.csv"),
+    ] {
+        let (rows, text, provenance) = parts_of(&spec);
+        assert_eq!(rows, expected, "{origin}");
+        assert_eq!(text, format!("20 train, 10 validation, 10 test ({origin})"));
+        assert!(provenance.seed.is_none() && origin.contains(&provenance.division.unwrap()[..8]));
+    }
+}
+
+#[test]
+fn validation_and_test_rows_may_have_their_own_files() {
+    let (dir, spec) = table();
+    let plain = DataSpec { source: "plain.csv".into(), ..spec };
+    let own =
+        DataSpec { validation: Some("valid.csv".into()), test: Some("plain.csv".into()), ..plain.clone() };
+    let mut source = open(&own);
+    assert_eq!(
+        source.parts().unwrap().to_string(),
+        "40 train (all rows of plain.csv), 3 validation (valid.csv), 40 test (plain.csv)"
+    );
+    assert_eq!(counted(&source.part(Split::Train, Binarize::Grey).unwrap()), (0..40).collect::<Vec<_>>());
+    let validation = source.part(Split::Validation, Binarize::Grey).unwrap();
+    assert_eq!((counted(&validation), validation.name.as_str()), (vec![32, 16, 48], "valid.csv"));
+    assert_eq!(validation.provenance.split, Split::Validation);
+    // With one file, the other part is empty, and nothing is drawn.
+    let mut source = open(&DataSpec { test: None, ..own.clone() });
+    assert_eq!(
+        source.parts().unwrap().to_string(),
+        "40 train (all rows of plain.csv), 3 validation (valid.csv), no test"
+    );
+    let error = source.part(Split::Test, Binarize::Grey).unwrap_err().to_string();
+    assert!(error.contains("the test part of plain.csv (40 rows) is empty: all its rows train"), "{error}");
+    // A named set keeps its other parts.
+    let path = dir.path().join("valid.csv").to_str().unwrap().to_owned();
+    let mut ising = open(&DataSpec { source: "digits".into(), validation: Some(path), ..own.clone() });
+    let error = ising.part(Split::Validation, Binarize::Grey).unwrap_err().to_string();
+    assert!(error.contains("valid.csv (validation rows), as many as those of digits"), "{error}");
+    assert_eq!(ising.part(Split::Train, Binarize::Grey).unwrap().n_rows(), 1297);
+    let wide = DataSpec { validation: Some("wide.csv".into()), ..own };
+    let error = open(&wide).parts().unwrap_err();
+    assert!(matches!(error, Error::ShapeMismatch { expected: 2, got: 3, .. }), "{error}");
+}
+
+#[test]
+fn nothing_is_held_out_if_all_rows_train() {
+    let (_dir, spec) = table();
+    let all = |source: &str| DataSpec { no_validation: true, source: source.into(), ..spec.clone() };
+    let mut file = open(&all("plain.csv"));
+    assert_eq!(file.parts().unwrap().to_string(), "40 train (all rows of plain.csv), no validation, no test");
+    assert_eq!(file.part(Split::Train, Binarize::Grey).unwrap().n_rows(), 40);
+    let mut digits = open(&all("digits"));
+    assert_eq!(digits.parts().unwrap().to_string(), "1497 train, 300 test (digits), no validation");
+    let rows = |split| load(&DataSpec { split, ..all("digits") }).rows;
+    let whole = load(&DataSpec { source: "digits".into(), ..DataSpec::default() }).rows;
+    assert_eq!(rows(Split::Train), whole.select(&(0..1497).collect::<Vec<_>>()));
+    assert_eq!(rows(Split::Test), whole.select(&(1497..1797).collect::<Vec<_>>()));
+    let error = digits.part(Split::Validation, Binarize::Grey).unwrap_err();
+    assert!(matches!(error, Error::Empty { .. }), "{error}");
+    for (source, text) in [
+        ("ising", "10000 train, 10000 test (ising: drawn by seed 0), no validation"),
+        ("bars-and-stripes:3", "14 train, 14 test (bars-and-stripes:3: every pattern), no validation"),
+        ("mnist", "60000 train, 10000 test (mnist), no validation"),
+    ] {
+        assert_eq!(open(&all(source)).parts().unwrap().to_string(), text);
+    }
+    assert_eq!(
+        open(&DataSpec { no_validation: false, ..all("plain.csv") }).parts().unwrap().to_string(),
+        "32 train, 4 validation, 4 test (drawn from plain.csv by seed 0)"
+    );
+}
+
+#[test]
+fn parts_that_contradict_each_other_are_refused() {
+    let (dir, spec) = table();
+    fs::write(dir.path().join("few.txt"), "train\ntest\n").unwrap();
+    fs::write(dir.path().join("words.txt"), "train\ntest\nholdout\n").unwrap();
+    let some = |text: &str| Some(text.to_string());
+    let plain = DataSpec { source: "plain.csv".into(), ..spec.clone() };
+    for (spec, words) in [
+        (
+            DataSpec { no_validation: true, validation: some("valid.csv"), ..plain.clone() },
+            "`no-validation` cannot be used with `validation = valid.csv`",
+        ),
+        (
+            DataSpec { no_validation: true, split_column: some("part"), ..spec.clone() },
+            "`no-validation` cannot be used with `split-column = part`",
+        ),
+        (
+            DataSpec { split_file: some("parts.txt"), split_column: some("part"), ..spec.clone() },
+            "`split-file` cannot be used",
+        ),
+        (
+            DataSpec { validation: some("valid.csv"), split_column: some("part"), ..spec.clone() },
+            "valid.csv holds the validation rows; name them in one place",
+        ),
+        (
+            DataSpec { label_column: some("part"), split_column: some("part"), ..spec.clone() },
+            "`split-column` cannot be used with `label-column = part`",
+        ),
+        (DataSpec { split_column: some("kind"), ..spec.clone() }, "has no split column \"kind\""),
+        (DataSpec { split_column: some("y"), ..spec.clone() }, "\"train\" is not a number"),
+        (
+            DataSpec { split_column: some("0"), ..plain.clone() },
+            "\"0.015625\" is not a part; write train, validation or test, or 0, 1 or 2 (line 2, column 1)",
+        ),
+        (
+            DataSpec { split_file: some("few.txt"), ..plain.clone() },
+            "parts in few.txt, one for each row of plain.csv: expected 40, got 2",
+        ),
+        (DataSpec { split_file: some("words.txt"), ..plain.clone() }, "\"holdout\" is not a part"),
+        (DataSpec { split_file: some("parts.txt"), ..DataSpec::default() }, "a named set has its own parts"),
+        (
+            DataSpec { scale: Some("255".parse().unwrap()), ..DataSpec::default() },
+            "a named set has its own range",
+        ),
+        (
+            DataSpec { scale: Some("255".parse().unwrap()), spins: true, ..plain.clone() },
+            "`spins` cannot be used with `scale = 255`",
+        ),
+    ] {
+        let error = try_load(&spec).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    }
+}
+
+#[test]
+fn a_file_is_found_again_from_elsewhere() {
+    let (dir, spec) = table();
+    let plain = DataSpec { source: "plain.csv".into(), ..spec };
+    assert_eq!(plain.locate("plain.csv"), dir.path().join("plain.csv"));
+    assert_eq!(plain.locate("no-such.csv"), Path::new("no-such.csv"));
+    assert_eq!(plain.clone().anchored(), plain);
+    let here = DataSpec { source: "plain.csv".into(), ..DataSpec::default() };
+    assert_eq!(here.clone().anchored().folder, std::env::current_dir().ok());
+    assert_eq!(DataSpec::default().anchored(), DataSpec::default());
+    // Everything was moved: the file is looked for above the run folder.
+    let gone = DataSpec { folder: Some("/no/such/folder".into()), ..plain.clone() };
+    assert!(try_load(&gone).is_err());
+    assert_eq!(gone.near(&dir.path().join("runs/x")).folder, Some(dir.path().into()));
+    assert_eq!(load(&here.near(&dir.path().join("runs/x"))).n_rows(), 40);
+    // Absolute paths need no folder.
+    let path = dir.path().join("plain.csv").to_str().unwrap().to_owned();
+    assert_eq!(plain.detached(), DataSpec { source: path, ..DataSpec::default() });
+    assert_eq!(DataSpec::default().detached(), DataSpec::default());
+}
+
 fn open(spec: &DataSpec) -> DataSource<'static> {
     open_with(spec, &search(Path::new("no-such-folder")), &Mirrors::none(), &Silent).unwrap()
 }
@@ -137,7 +329,7 @@ fn parts() -> impl Iterator<Item = (Split, Binarize)> {
 fn every_part_of_an_open_set_is_what_load_gives() {
     for source in ["digits", "bars-and-stripes:3", "ising:0.3"] {
         let mut set = open(&spec(source));
-        assert_eq!(set.n_file_rows(), None);
+        assert_eq!(set.row_numbers(Split::Train), None);
         for (split, binarize) in parts() {
             let loaded = load(&DataSpec { split, binarize, ..spec(source) });
             assert_eq!(set.part(split, binarize).unwrap(), loaded, "{source} {split} {binarize}");
@@ -162,7 +354,8 @@ fn a_file_is_read_once_however_many_parts_are_taken() {
         for ((split, binarize), loaded) in parts().zip(&loaded) {
             assert_eq!(file.part(split, binarize).unwrap(), *loaded, "{name} {split} {binarize}");
         }
-        assert_eq!(file.n_file_rows(), Some(50));
+        assert_eq!(file.row_numbers(Split::All).unwrap(), (0..50).collect::<Vec<_>>());
+        assert_eq!(file.row_numbers(Split::Test).unwrap(), Split::Test.of_file(50, 3));
         assert_eq!(file.into_part(Split::All, Binarize::Grey).unwrap(), loaded[9]);
         assert_eq!(other.into_part(Split::Test, Binarize::Bernoulli).unwrap(), loaded[8]);
     }
@@ -234,7 +427,8 @@ fn the_catalogue_says_what_is_on_disk() {
     for name in ["train-images-idx3", "train-labels-idx1", "t10k-images-idx3", "t10k-labels-idx1"] {
         fs::write(folder.join(format!("{name}-ubyte.gz")), "").unwrap();
     }
-    assert_eq!(origin(), Origin::Files { found: Some(folder) });
+    // Files of these names, but of another content, are not the set.
+    assert_eq!(origin(), Origin::Files { found: None });
     for entry in catalogue_in(&search(dir.path())) {
         if entry.origin == Origin::BuiltIn {
             let data = load(&spec(entry.name));

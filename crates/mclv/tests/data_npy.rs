@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use mclv::Error;
-use mclv::data::{Dataset, Rows, read};
+use mclv::data::{DataSpec, Dataset, Rows, read};
 
 fn fixture(name: &str) -> PathBuf {
     [env!("CARGO_MANIFEST_DIR"), "tests", "fixtures", name].iter().collect()
@@ -36,7 +36,7 @@ fn every_type_of_zeros_and_ones_becomes_bits() {
 
 #[test]
 fn every_type_of_reals_is_read() {
-    for file in ["f4", "f8", "big_f4", "big_f8", "fortran"] {
+    for file in ["f2", "big_f2", "f4", "f8", "big_f4", "big_f8", "fortran"] {
         let data = load(&format!("greys_{file}.npy"));
         assert_eq!((data.n_rows(), data.n_columns(), data.image_shape), (2, 3, None), "{file}");
         assert_eq!(reals(&data), GREYS, "{file}");
@@ -61,6 +61,46 @@ fn provenance_names_the_file_without_its_folder() {
     assert_eq!(provenance.seed, None);
 }
 
+fn scaled(name: &str, scale: &str) -> mclv::Result<Dataset> {
+    let source = fixture(name).to_str().unwrap().into();
+    let spec = DataSpec { source, scale: Some(scale.parse()?), ..DataSpec::default() };
+    mclv::data::load(&spec, &mclv::progress::Silent)
+}
+
+#[test]
+fn values_of_another_range_are_scaled() {
+    let data = scaled("bytes_255.npy", "255").unwrap();
+    assert_eq!(data.provenance.preprocessing, "value/255");
+    assert_eq!([data.rows.get(0, 1), data.rows.get(1, 1)], [1.0 / 255.0, 1.0]);
+    let data = scaled("greys_f8.npy", "-1,1").unwrap();
+    let expected: Vec<f32> = GREYS.iter().map(|x| (x + 1.0) / 2.0).collect();
+    assert_eq!((reals(&data), data.provenance.preprocessing.as_str()), (&expected[..], "(value + 1)/2"));
+    let error = scaled("bytes_255.npy", "100").unwrap_err().to_string();
+    assert!(error.contains("is 255; values must lie in [0, 100]: all values lie in [0, 255]"), "{error}");
+}
+
+#[test]
+fn sparse_matrices_are_their_dense_twins() {
+    // The matrix of the script: 1 where 3 r + 5 c is divisible by 7.
+    let is_one = |r: usize, c: usize| (3 * r + 5 * c).is_multiple_of(7);
+    for file in ["sparse_csr.npz", "sparse_csc.npz"] {
+        let data = load(file);
+        let Rows::Bits(bits) = &data.rows else { panic!("{file} is not packed") };
+        assert_eq!((bits.n_rows(), bits.n_bits(), data.labels.as_ref()), (9, 20, None), "{file}");
+        assert!((0..180).all(|k| bits.get(k / 20, k % 20) == is_one(k / 20, k % 20)), "{file}");
+    }
+    let data = scaled("sparse_grey.npz", "255").unwrap();
+    assert!(matches!(data.rows, Rows::Sparse(_)));
+    for k in 0..180 {
+        let (r, c) = (k / 20, k % 20);
+        assert_eq!(data.rows.get(r, c), if is_one(r, c) { (1 + k) as f32 / 255.0 } else { 0.0 });
+    }
+    // Values in one place are added.
+    assert_eq!(load("sparse_twice.npz").rows.get(0, 1), 0.75);
+    let column = read(fixture("sparse_csr.npz"), Some("y"));
+    assert!(column.unwrap_err().to_string().contains("a sparse matrix has no other columns"));
+}
+
 #[test]
 fn archives_are_read_under_the_usual_names() {
     for (file, labels) in [
@@ -76,6 +116,7 @@ fn archives_are_read_under_the_usual_names() {
             .map(|l| (l.names.iter().map(String::as_str).collect(), [l.ids[0], l.ids[1]]));
         assert_eq!(found, labels, "{file}");
     }
+    assert_eq!(load("word_labels.npz").labels.unwrap().names, ["cat", "döner"]);
     assert_eq!(load("positional.npz").n_columns(), 3);
     assert_eq!(load("only_one_matrix.npz").image_shape, Some((2, 3)));
 }
@@ -96,6 +137,35 @@ fn an_archive_that_leaves_a_choice_is_refused_with_a_list() {
 }
 
 #[test]
+fn parts_are_read_from_arrays_of_words_and_of_numbers() {
+    let load = |change: &dyn Fn(&mut DataSpec)| {
+        let mut spec =
+            DataSpec { source: fixture("split.npz").to_str().unwrap().into(), ..DataSpec::default() };
+        change(&mut spec);
+        let parts = mclv::data::open(&spec, &mclv::progress::Silent)?.parts()?;
+        Ok::<_, Error>([Some(parts.train), parts.validation, parts.test].map(|p| p.map_or(0, |p| p.n_rows)))
+    };
+    for array in ["words", "bytes", "numbers"] {
+        assert_eq!(load(&|spec| spec.split_column = Some(array.into())).unwrap(), [3, 1, 2], "{array}");
+    }
+    let file = |name: &str| load(&|spec| spec.split_file = Some(fixture(name).to_str().unwrap().into()));
+    assert_eq!(file("split_words.npy").unwrap(), [3, 1, 2]);
+    for (name, text) in [
+        ("split_mask.npy", "true and false, which do not say what part is meant; save 0 for train"),
+        ("bits_u1.npy", "has the shape [2, 3]; give one word or number per row"),
+        ("vector.npy", "one for each row of"),
+    ] {
+        let error = file(name).unwrap_err().to_string();
+        assert!(error.contains(text), "{error}");
+    }
+    let wrong = load(&|spec| spec.split_column = Some("wrong".into())).unwrap_err().to_string();
+    assert!(
+        wrong.contains("3 is not a part; write train, validation or test") && wrong.contains("row 6"),
+        "{wrong}"
+    );
+}
+
+#[test]
 fn labels_must_be_one_per_row() {
     let result = read(fixture("bad_labels.npz"), None);
     assert!(matches!(result, Err(Error::ShapeMismatch { expected: 2, got: 3, .. })), "{result:?}");
@@ -106,8 +176,11 @@ fn what_is_not_rows_of_numbers_in_range_is_refused() {
     for (file, text) in [
         ("vector.npy", "shape [3]; rows × columns"),
         ("words.npy", "elements of type <U1"),
-        ("greys_f2.npy", "elements of type <f2; save booleans, integers, float32"),
-        ("bytes_255.npy", "row 2, column 2 is 255; values must lie in [0, 1]: divide by 255 first"),
+        (
+            "bytes_255.npy",
+            "row 2, column 2 is 255; values must lie in [0, 1]: the values go up to 255: if they",
+        ),
+        ("sparse_coo.npz", "is a sparse matrix in \"coo\" form; save it as CSR"),
         ("nan.npy", "row 1, column 2 is NaN"),
     ] {
         let error = error(file);

@@ -533,6 +533,88 @@ fn weights_come_from_a_file_and_are_checked_when_a_run_goes_on() {
     assert!(error.contains("17 weights for 16 training rows"), "{error}");
 }
 
+/// Parts in files of their own: they are counted, they choose the best model, they are recorded, and
+/// a run does not go on with others.
+#[test]
+fn parts_in_files_of_their_own_belong_to_the_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, rows: &[&str]| {
+        let lines: Vec<&str> = (0..20).map(|r| rows[r % rows.len()]).collect();
+        std::fs::write(folder.path().join(name), lines.join("\n")).unwrap();
+    };
+    write("rows.csv", &["1,1,0,0", "1,1,0,0", "0,0,1,1"]);
+    write("valid.csv", &["1,1,0,0"]);
+    write("test.csv", &["0,1,1,0"]);
+    let data = DataSpec {
+        source: "rows.csv".into(),
+        validation: Some("valid.csv".into()),
+        test: Some("test.csv".into()),
+        folder: Some(folder.path().into()),
+        ..DataSpec::default()
+    };
+    let train =
+        Settings { n_hidden: Some(1), epochs: Some(30.into()), seed: Some(1), ..with(EstimatorName::Exact) };
+    let input = RunInput { weights: None, data, train };
+    let text = "20 train (all rows of rows.csv), 20 validation (valid.csv), 20 test (test.csv)";
+    assert_eq!(Run::load(input.clone(), &Silent).unwrap().parts().to_string(), text);
+    let path = |name: &str| folder.path().join(name);
+    let Outcome::Finished { metrics, .. } = trained(&path("run"), &input) else { panic!() };
+    assert!(metrics.validation_log_likelihood.unwrap() > metrics.train_log_likelihood.unwrap());
+    let model = ModelFile::load(path("run").join("model.safetensors")).unwrap();
+    let files = model.provenance.settings["files"].as_array().unwrap();
+    assert_eq!(files.iter().map(|file| &file["file"]).collect::<Vec<_>>(), ["valid.csv", "test.csv"]);
+    assert_eq!(model.provenance.data.unwrap().division.as_deref(), Some("all rows train"));
+
+    begin(&path("broken"), &input, &mut Script::stop_after(5)).unwrap();
+    let resume = || go_on(&path("broken"), &mut Silent);
+    write("valid.csv", &["1,1,0,1"]);
+    let changed = refusal(resume());
+    assert!(
+        changed.contains("valid.csv") && changed.contains("has changed since the run began"),
+        "{changed}"
+    );
+    write("valid.csv", &["1,1,0,0"]);
+    assert_eq!(Run::open(&path("broken"), &Silent).unwrap().parts().to_string(), text);
+    resume().unwrap();
+    let read = |run: &str| std::fs::read(path(run).join("model.safetensors")).unwrap();
+    assert!(read("run") == read("broken"));
+}
+
+#[test]
+fn rows_are_counted_with_those_that_the_settings_hold_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("rows.csv");
+    std::fs::write(&path, "1,0\n0,1\n".repeat(20)).unwrap();
+    let input = |no_validation, share: f64| RunInput {
+        data: DataSpec { source: path.to_str().unwrap().into(), no_validation, ..DataSpec::default() },
+        train: Settings {
+            validation_fraction: (share > 0.0).then(|| share.into()),
+            n_hidden: Some(1),
+            epochs: Some(1.into()),
+            ..with(EstimatorName::Exact)
+        },
+        weights: None,
+    };
+    let text = |no_validation, share| {
+        Run::load(input(no_validation, share), &Silent).map(|run| run.parts().to_string())
+    };
+    assert_eq!(text(true, 0.0).unwrap(), "40 train (all rows of rows.csv), no validation, no test");
+    assert_eq!(
+        text(false, 0.25).unwrap(),
+        "24 train (drawn from rows.csv by seed 0), 8 validation (a share of 0.25 of the training rows), \
+         4 test (drawn from rows.csv by seed 0); 4 rows are not used"
+    );
+    let error = text(true, 0.25).unwrap_err().to_string();
+    assert!(error.contains("`no-validation` cannot be used with `validation-fraction = 0.25`"), "{error}");
+    // What is counted is what trains.
+    let run = Run::load(input(false, 0.25), &Silent).unwrap();
+    let mut metrics = None;
+    if let Outcome::Finished { metrics: last, .. } = run.training().fit(run.rows()).unwrap().outcome {
+        metrics = Some(last);
+    }
+    assert!(metrics.unwrap().validation_log_likelihood.is_some());
+}
+
 #[test]
 fn a_file_of_a_few_rows_can_be_learnt() {
     let folder = tempfile::tempdir().unwrap();

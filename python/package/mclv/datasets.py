@@ -58,6 +58,13 @@ def load(
     binarize: str | float = "grey",
     label_column: str | None = None,
     seed: Any = 0,
+    scale: float | tuple[float, float] | None = None,
+    spins: bool = False,
+    validation: str | os.PathLike[str] | None = None,
+    test: str | os.PathLike[str] | None = None,
+    no_validation: bool = False,
+    split_column: str | None = None,
+    split_file: str | os.PathLike[str] | None = None,
 ) -> Dataset:
     """Load a data set, as the command line does.
 
@@ -67,15 +74,30 @@ def load(
     Parameters
     ----------
     source : str or path
-        A name, or an IDX, ``.npy``, ``.npz`` or ``.csv`` file.
+        A name, or a file: text (``.csv``, ``.tsv``, ``.txt``), ``.npy``, ``.npz`` (also sparse
+        matrices of SciPy) or IDX.
     split : {"all", "train", "validation", "test"}
     binarize : {"grey", "bernoulli"} or float
         Treatment of grey values: keep them, or draw bits with these probabilities. A number is a
         threshold at which they are cut.
     label_column : str, optional
-        The column of a ``.csv``, or the array of an ``.npz``, that holds the labels.
+        The column of a text, or the array of an ``.npz``, that holds the labels.
     seed : int, RandomState, Generator or None
         Seed of ``bernoulli`` bits, of the splits of a file, and of the draws of ``ising``.
+    scale : float or (float, float), optional
+        The largest value of a file, such as 255, or its smallest and its largest. They become 0
+        and 1.
+    spins : bool
+        The file holds -1 and 1, which become 0 and 1.
+    validation, test : str or path, optional
+        Files of the validation and of the test rows. All rows of `source` train then.
+    no_validation : bool
+        All rows of a file train; of a named set, all but the test rows.
+    split_column : str, optional
+        The column of a text, or the array of an ``.npz``, that names the part of each row:
+        train, validation or test.
+    split_file : str or path, optional
+        A text or ``.npy`` file that names the part of each row.
 
     Examples
     --------
@@ -90,6 +112,13 @@ def load(
         "binarize": f"threshold={binarize}" if isinstance(binarize, (int, float)) else binarize,
         "label_column": label_column,
         "seed": seed_of(seed),
+        "scale": scale,
+        "spins": spins,
+        "validation": None if validation is None else os.fspath(validation),
+        "test": None if test is None else os.fspath(test),
+        "no_validation": no_validation,
+        "split_column": split_column,
+        "split_file": None if split_file is None else os.fspath(split_file),
     }
     facts = _mclv.load_data(spec)
     facts["y"] = facts.pop("labels")

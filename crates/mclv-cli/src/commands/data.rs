@@ -1,12 +1,12 @@
 //! `mclv data`: lists, downloads and shows data sets.
 
 use crate::cli::Global;
-use crate::flags::DataArgs;
+use crate::flags::{DataArgs, OwnParts};
 use crate::half_blocks;
 use crate::output::{Output, facts, table};
 use crate::watch::Watch;
 use clap::Subcommand;
-use mclv::data::{self, Dataset, Origin, Split};
+use mclv::data::{self, Dataset, Origin, Split, Survey};
 use serde_json::json;
 
 #[derive(Subcommand)]
@@ -29,10 +29,13 @@ Commands that use a named data set do the same. Each attempt is printed to stand
     #[command(after_help = "Examples:
   mclv data show digits
   mclv data show mnist --binarize threshold=0.5 --rows 4
-  mclv data show measurements.csv --label-column class --split test")]
+  mclv data show measurements.csv --label-column class --split test
+  mclv data show train.csv --validation valid.csv --test test.csv")]
     Show {
         #[command(flatten)]
         data: DataArgs,
+        #[command(flatten)]
+        parts: OwnParts,
         /// Number of rows to show
         #[arg(long, default_value_t = 6, value_name = "N")]
         rows: usize,
@@ -46,7 +49,7 @@ pub(crate) fn run(command: &DataCommand, global: &Global, out: &Output) -> anyho
     match command {
         DataCommand::List => list(out),
         DataCommand::Fetch { name } => fetch(name, out),
-        DataCommand::Show { data, rows, split } => show(data, *rows, *split, global, out),
+        DataCommand::Show { data, parts, rows, split } => show(data, parts, *rows, *split, global, out),
     }
 }
 
@@ -88,29 +91,52 @@ fn fetch(name: &str, out: &Output) -> anyhow::Result<()> {
     out.print(&json!({ "name": name, "files": files }), || files.join("\n"))
 }
 
-fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Output) -> anyhow::Result<()> {
-    let set = {
-        let watch = Watch::new("fetching", "B");
-        data::load(&args.preparation.spec(&args.source, split, global), &watch)?
-    };
-    let means = set.rows.column_means();
-    let mean = means.iter().sum::<f64>() / means.len() as f64;
-    let n_constant = means.iter().filter(|&&m| m == 0.0 || m == 1.0).count();
+fn show(
+    args: &DataArgs,
+    parts: &OwnParts,
+    n_rows: usize,
+    split: Split,
+    global: &Global,
+    out: &Output,
+) -> anyhow::Result<()> {
+    let watch = Watch::new("fetching", "B");
+    let spec = parts.over(args.preparation.spec(&args.source, split, global));
+    let mut source = data::open(&spec, &watch)?;
+    let format = source.format().map(str::to_owned);
+    let names = source.column_names().to_vec();
+    // The parts of a named set that is not on disk are counted before it is missed.
+    let parts = source.parts()?;
+    let set = source.into_part(split, spec.binarize)?;
+    drop(watch);
+    let survey = set.rows.survey();
     let binary = matches!(set.rows, data::Rows::Bits(_));
-    let json = json!({ "provenance": set.provenance, "binary": binary, "mean": mean,
-        "n_constant_columns": n_constant, "image_shape": set.image_shape,
+    let n = n_rows.min(set.n_rows());
+    let first: Vec<Vec<f32>> =
+        (0..n).map(|r| (0..set.n_columns()).map(|c| set.rows.get(r, c)).collect()).collect();
+    // As people write them: 0.45, not 0.44999998807907104.
+    let written: Vec<Vec<Option<f64>>> =
+        first.iter().map(|row| row.iter().map(|x| x.to_string().parse().ok()).collect()).collect();
+    let json = json!({ "provenance": set.provenance, "format": format, "parts": parts, "binary": binary,
+        "mean": survey.mean, "share_of_ones": survey.share_of_ones, "share_of_zeros": survey.share_of_zeros,
+        "n_constant_columns": survey.constant_columns.len(), "constant_columns": survey.constant_columns,
+        "duplicate_columns": survey.duplicate_columns, "n_duplicate_rows": survey.n_duplicate_rows,
+        "column_names": names, "first_rows": written, "image_shape": set.image_shape,
         "best_log_likelihood": set.best_log_likelihood,
         "classes": set.labels.as_ref().map(|l| &l.names) });
     out.print(&json, || {
-        let values = if binary { "0 and 1" } else { "grey, in [0, 1]" };
-        let mut lines = vec![
-            ("name", set.name.clone()),
-            ("rows", format!("{} ({})", set.n_rows(), set.provenance.split)),
-            ("columns", format!("{}{}", set.n_columns(), shape(&set))),
-            ("values", format!("{values}, mean {mean:.4}, {n_constant} constant columns")),
+        let mut lines = vec![("name", set.name.clone())];
+        lines.extend(format.map(|format| ("format", format)));
+        lines.extend([
+            (
+                "rows",
+                format!("{} ({}){}", set.n_rows(), set.provenance.split, repeated(survey.n_duplicate_rows)),
+            ),
+            ("parts", parts.to_string()),
+            ("columns", format!("{}{}{}", set.n_columns(), shape(&set), column_facts(&survey, &names))),
+            ("values", values(&survey, binary)),
             ("preparation", set.provenance.preparation().to_owned()),
             ("SHA-256", set.provenance.sha256.clone()),
-        ];
+        ]);
         if let Some(labels) = &set.labels {
             lines.push(("classes", labels.names.join(" ")));
         }
@@ -118,16 +144,90 @@ fn show(args: &DataArgs, n_rows: usize, split: Split, global: &Global, out: &Out
             lines.push(("best likelihood", format!("{best:.4} nats per row is the largest possible value")));
         }
         let mut text = facts(&lines);
-        if let Some(shape) = set.image_shape {
-            let n = n_rows.min(set.n_rows());
-            let pictures: Vec<Vec<f32>> =
-                (0..n).map(|r| (0..set.n_columns()).map(|c| set.rows.get(r, c)).collect()).collect();
-            let captions: Option<Vec<&str>> =
-                set.labels.as_ref().map(|labels| (0..n).map(|r| labels.name(r)).collect());
-            text.push_str(&half_blocks::gallery(&pictures, captions.as_deref(), shape));
+        let labels: Option<Vec<&str>> =
+            set.labels.as_ref().map(|labels| (0..n).map(|r| labels.name(r)).collect());
+        match set.image_shape {
+            Some(shape) => text.push_str(&half_blocks::gallery(&first, labels.as_deref(), shape)),
+            None if n > 0 => text.push_str(&format!("\n{}", first_rows(&first, &names, labels.as_deref()))),
+            None => {}
         }
         text
     })
+}
+
+/// The most columns, and the most names of columns, that are printed.
+const N_SHOWN: usize = 16;
+
+/// The values in words.
+fn values(survey: &Survey, binary: bool) -> String {
+    let percent = |share: f64| format!("{:.2} %", 100.0 * share);
+    let ones = percent(survey.share_of_ones);
+    match binary {
+        true => format!("0 and 1, {ones} are 1"),
+        false => format!(
+            "grey, in [0, 1], mean {:.4}; {ones} are 1, {} are 0",
+            survey.mean,
+            percent(survey.share_of_zeros)
+        ),
+    }
+}
+
+fn repeated(n: usize) -> String {
+    match n {
+        0 => String::new(),
+        1 => "; 1 repeats an earlier row".into(),
+        n => format!("; {n} repeat an earlier row"),
+    }
+}
+
+/// Which columns are constant or repeat another. Columns without names are counted from 1.
+fn column_facts(survey: &Survey, names: &[String]) -> String {
+    let name = |column: usize| match names.get(column).filter(|name| !name.is_empty()) {
+        Some(name) => name.clone(),
+        None => (column + 1).to_string(),
+    };
+    let listed = |columns: Vec<String>| {
+        let more = if columns.len() > N_SHOWN { ", …" } else { "" };
+        format!("{}{more}", columns[..columns.len().min(N_SHOWN)].join(", "))
+    };
+    let (constant, duplicate) = (&survey.constant_columns, &survey.duplicate_columns);
+    let mut text = format!("; {} constant", constant.len());
+    if !constant.is_empty() {
+        text.push_str(&format!(" ({})", listed(constant.iter().map(|&c| name(c)).collect())));
+    }
+    if !duplicate.is_empty() {
+        let pairs = duplicate.iter().map(|&(column, other)| format!("{} = {}", name(column), name(other)));
+        text.push_str(&format!("; {} equal another ({})", duplicate.len(), listed(pairs.collect())));
+    }
+    text
+}
+
+/// A table of rows with their labels. Columns that do not fit the line are left out.
+fn first_rows(rows: &[Vec<f32>], names: &[String], labels: Option<&[&str]>) -> String {
+    const WIDTH: usize = 80;
+    let n_columns = rows[0].len();
+    let value = |x: f32| format!("{}", (x * 1e4).round() / 1e4);
+    let name = |column: usize| names.get(column).cloned().unwrap_or_else(|| (column + 1).to_string());
+    // Three spaces are between two columns.
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| value(row[column]));
+        3 + cells.chain([name(column)]).map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let mut room = WIDTH;
+    let fits = |&column: &usize| {
+        let is_room = width(column) <= room;
+        room = room.saturating_sub(width(column));
+        is_room
+    };
+    let n = (0..n_columns).take_while(fits).count().max(1);
+    let (more, label) = ((n < n_columns).then_some("…"), labels.map(|_| "label"));
+    let header: Vec<String> = (0..n).map(name).collect();
+    let header: Vec<&str> = header.iter().map(String::as_str).chain(more).chain(label).collect();
+    let lines = rows.iter().enumerate().map(|(r, row)| {
+        let values = row[..n].iter().map(|&x| value(x)).chain(more.map(str::to_owned));
+        values.chain(labels.map(|labels| labels[r].to_owned())).collect()
+    });
+    table(&header, &(0..n).collect::<Vec<_>>(), lines)
 }
 
 fn shape(set: &Dataset) -> String {

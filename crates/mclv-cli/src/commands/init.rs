@@ -49,7 +49,7 @@ pub(crate) struct OutputFile {
 
 pub(crate) fn run(args: &InitArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     check_overwrite(&args.output.path, args.output.force)?;
-    let spec = args.data.preparation.spec(&args.data.source, args.split, global);
+    let spec = args.data.preparation.spec(&args.data.source, args.split, global).anchored();
     let mut set = data::load(&spec, &Watch::new("fetching", "B"))?;
     if let Some(shape) = args.picture.shape {
         picture::check_shape(shape, set.n_columns()).context("--shape")?;

@@ -1,6 +1,7 @@
 //! `mclv likelihood`: computes the log-likelihood of data under a model.
 
-use super::{logz, model_data, model_file};
+use super::model_data::{self, Wanted};
+use super::{logz, model_file};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
@@ -34,9 +35,10 @@ pub(crate) struct LikelihoodArgs {
     pub(crate) data: Option<String>,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
-    /// Parts of the data: all, train, validation, test
-    #[arg(long, value_delimiter = ',', default_value = "train,validation,test", value_name = "SPLITS")]
-    pub(crate) split: Vec<Split>,
+    /// Parts of the data: all, train, validation, test [default: train,validation,test, as far as
+    /// they have rows]
+    #[arg(long, value_delimiter = ',', value_name = "SPLITS")]
+    pub(crate) split: Option<Vec<Split>>,
     /// Also compute the exact pseudo-log-likelihood
     #[arg(long)]
     pub(crate) pseudo: bool,
@@ -73,7 +75,7 @@ pub(crate) fn run(args: &LikelihoodArgs, global: &Global, out: &Output) -> anyho
         (&model_path, &model),
         args.data.as_deref(),
         &args.preparation,
-        &args.split,
+        args.split.as_deref().map_or(Wanted::All, Wanted::Each),
         global,
     )?;
     let stopping_set = logz::stopping_set(&args.work)?;

@@ -17,7 +17,16 @@ pub(crate) fn load(
     split: Split,
     global: &Global,
 ) -> anyhow::Result<Dataset> {
-    Ok(load_parts(model, source, preparation, &[split], global)?.remove(0))
+    Ok(load_parts(model, source, preparation, Wanted::Each(&[split]), global)?.remove(0))
+}
+
+/// The wanted parts of data.
+#[derive(Clone, Copy)]
+pub(crate) enum Wanted<'a> {
+    /// Each of these.
+    Each(&'a [Split]),
+    /// Train, validation and test, as far as they have rows.
+    All,
 }
 
 /// Like [`load`], for one or more parts. Each file is read once.
@@ -25,20 +34,20 @@ pub(crate) fn load_parts(
     (path, model): (&Path, &ModelFile),
     source: Option<&str>,
     preparation: &Preparation,
-    splits: &[Split],
+    wanted: Wanted<'_>,
     global: &Global,
 ) -> anyhow::Result<Vec<Dataset>> {
-    let recorded: Option<DataSpec> =
-        model.provenance.settings.get("data").and_then(|spec| serde_json::from_value(spec.clone()).ok());
-    let mut spec = match (source, recorded) {
+    let splits = match wanted {
+        Wanted::Each(splits) => splits,
+        Wanted::All => &Split::EACH[..3],
+    };
+    let spec = match (source, recorded(model)) {
         (Some(source), _) => preparation.spec(source, splits[0], global),
-        (None, Some(recorded)) => recorded,
+        (None, Some(recorded)) => preparation.over(recorded.near(path)),
         (None, None) => {
             anyhow::bail!("{} does not record its data; give --data", path.display())
         }
     };
-    spec.binarize = preparation.binarize.unwrap_or(spec.binarize);
-    spec.label_column = preparation.label_column.clone().or(spec.label_column);
     let what = |split: Split| match source {
         Some(data) => format!("{split} rows of {data}"),
         None => {
@@ -51,15 +60,12 @@ pub(crate) fn load_parts(
     let watch = Watch::new("fetching", "B");
     let mut data = data::open(&spec, &watch).with_context(|| what(splits[0]))?;
     let check = |split: Split, part: mclv::Result<Dataset>| {
-        let set = part.with_context(|| what(split))?;
-        if let (None, Some(then)) = (source, &model.provenance.data)
-            && then.split == split
-            && then.sha256 != set.provenance.sha256
-        {
-            tracing::warn!(
-                "{} is not the data that this model was made from: its SHA-256 has changed",
-                spec.source
-            );
+        let set = match (part, wanted) {
+            (Err(mclv::Error::Empty { .. }), Wanted::All) => return Ok(None),
+            (part, _) => part.with_context(|| what(split))?,
+        };
+        if let Some(file) = changed(model, &spec, &set).filter(|_| source.is_none()) {
+            tracing::warn!("{file} is not the data that this model was made from: its SHA-256 has changed");
         }
         anyhow::ensure!(
             set.n_columns() == model.rbm.n_visible(),
@@ -69,15 +75,42 @@ pub(crate) fn load_parts(
             path.display(),
             model.rbm.n_visible()
         );
-        Ok(set)
+        Ok(Some(set))
     };
     let (&last, others) = splits.split_last().expect("at least one part");
     let mut sets = Vec::new();
     for &split in others {
-        sets.push(check(split, data.part(split, spec.binarize))?);
+        sets.extend(check(split, data.part(split, spec.binarize))?);
     }
-    sets.push(check(last, data.into_part(last, spec.binarize))?);
+    sets.extend(check(last, data.into_part(last, spec.binarize))?);
+    anyhow::ensure!(!sets.is_empty(), "{} has no train, validation or test rows", spec.source);
     Ok(sets)
+}
+
+/// Returns the file whose content is not what the model file records, if there is one.
+fn changed<'a>(model: &ModelFile, spec: &'a DataSpec, set: &Dataset) -> Option<&'a String> {
+    let now = &set.provenance;
+    let own = match now.split {
+        Split::Validation => &spec.validation,
+        Split::Test => &spec.test,
+        Split::Train | Split::All => &None,
+    };
+    if let Some(path) = own {
+        let files = model.provenance.settings["files"].as_array().into_iter().flatten();
+        let mut then = files.filter(|file| file["file"] == path.as_str());
+        return then.any(|file| file["sha256"] != now.sha256.as_str()).then_some(path);
+    }
+    let then = model.provenance.data.as_ref().filter(|then| then.split == now.split)?;
+    match &spec.split_file {
+        _ if then.sha256 != now.sha256 => Some(&spec.source),
+        Some(path) if then.division != now.division => Some(path),
+        _ => None,
+    }
+}
+
+/// Returns the data that a model file records.
+pub(crate) fn recorded(model: &ModelFile) -> Option<DataSpec> {
+    model.provenance.settings.get("data").and_then(|spec| serde_json::from_value(spec.clone()).ok())
 }
 
 /// The given shape, or else that of the model's training data, or else that of the data.

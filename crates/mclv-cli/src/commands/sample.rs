@@ -119,12 +119,13 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     let given = match &args.given {
         Some(source) => {
             let binarize = Some(args.preparation.binarize.unwrap_or(GIVEN_BINARIZE));
-            let label_column = args.preparation.label_column.clone();
-            Some(load(source, &Preparation { binarize, label_column }).context("--given")?)
+            let preparation = Preparation { binarize, ..args.preparation.clone() };
+            Some(load(source, &preparation).context("--given")?)
         }
         None => None,
     };
     let n_visible = model.rbm.n_visible();
+    let are_spins = model_data::recorded(&model).is_some_and(|spec| spec.spins);
     let shape = model_data::image_shape(args.picture.shape, &model, [&given, &start].into_iter().flatten())?;
     // Check before the long work that the shape is known.
     let needs_shape = match format.as_deref() {
@@ -165,6 +166,8 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
 
     if let (Some(path), Some(format)) = (&args.output, format.as_deref()) {
         let bytes = match (format, shape) {
+            ("npy", _) if are_spins => samples.spins_to_npy(),
+            ("npz", _) if are_spins => samples.spins_to_npz(),
             ("npy", _) => samples.to_npy(),
             ("npz", _) => samples.to_npz(),
             (_, shape) => {
@@ -189,6 +192,9 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         "given": given.as_ref().map(|set| &set.provenance),
         "known": args.known.as_ref().map(ToString::to_string), "n_known": n_known,
         "mixing": samples.mixing, "warning": warning, "mean": fraction_on(&samples.v), "seconds": seconds });
+    if are_spins {
+        json["spins"] = json!(true);
+    }
     if args.output.is_none() {
         json["samples"] = (0..settings.n_samples).map(|r| digits(&samples.v, r)).collect();
     }
@@ -222,7 +228,9 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
             lines.push(("given", format!("{known} ({n} units) of {} ({})", set.name, set.provenance.split)));
         }
         if let Some(path) = &args.output {
-            lines.insert(0, ("wrote", path.display().to_string()));
+            let is_array = format.as_deref() != Some("png");
+            let values = if are_spins && is_array { " (-1 and 1, like the rows of the model)" } else { "" };
+            lines.insert(0, ("wrote", format!("{}{values}", path.display())));
         }
         let mut text = facts(&lines);
         if let (None, Some(shape)) = (&args.output, shape) {

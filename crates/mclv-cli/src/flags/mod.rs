@@ -5,7 +5,7 @@ mod duration;
 mod log_z_work;
 mod picture_shape;
 
-pub(crate) use data_preparation::{DataArgs, Preparation};
+pub(crate) use data_preparation::{DataArgs, OwnParts, Preparation};
 pub(crate) use duration::parse_duration;
 pub(crate) use log_z_work::{TimeLimit, WorkArgs};
 pub(crate) use picture_shape::PictureShape;

@@ -67,7 +67,7 @@ impl Data {
         let input = run.input.as_ref();
         Self {
             recorded: run.model.as_ref().and_then(|model| model.provenance.data.clone()),
-            wanted: input.map(|input| DataSpec { seed: 0, ..input.data.clone() }),
+            wanted: input.map(|input| DataSpec { seed: 0, folder: None, ..input.data.clone() }),
             weights: input.and_then(|input| input.weights.clone()),
             is_validated: run.metrics.iter().any(|m| m.validation_log_likelihood.is_some()),
         }
@@ -77,8 +77,14 @@ impl Data {
     /// binarisations may differ, because both are then draws from the same distribution. Unknown
     /// data cannot be compared with any other data.
     fn is_like(&self, other: &Self) -> bool {
-        let key =
-            |d: &DataProvenance| (d.sha256.clone(), d.preprocessing.clone(), d.split, d.n_rows, d.n_columns);
+        let key = |d: &DataProvenance| {
+            let how = (d.preprocessing.clone(), d.split, d.division.clone());
+            (d.sha256.clone(), how, d.n_rows, d.n_columns)
+        };
+        let given = |data: &Self| {
+            let wanted = data.wanted.as_ref()?;
+            Some((wanted.validation.clone(), wanted.no_validation))
+        };
         let same_rows = match (&self.recorded, &other.recorded) {
             (Some(a), Some(b)) if a.seed.is_none() && b.seed.is_none() => key(a) == key(b),
             // Data drawn with a seed have a different hash for each seed.
@@ -88,7 +94,10 @@ impl Data {
             }
             _ => self.wanted.is_some() && self.wanted == other.wanted,
         };
-        same_rows && self.weights == other.weights && self.is_validated == other.is_validated
+        same_rows
+            && given(self) == given(other)
+            && self.weights == other.weights
+            && self.is_validated == other.is_validated
     }
 
     fn name(&self) -> String {

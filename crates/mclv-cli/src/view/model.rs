@@ -110,7 +110,10 @@ impl<'a> Model<'a> {
     pub(crate) fn new(run: &'a RunRecord, progress: &dyn Progress) -> Result<Self> {
         let no_model = || Error::malformed(run.folder.path(), "it holds no readable model");
         let rbm = run.rbm().ok_or_else(no_model)?;
-        let spec = run.input.as_ref().map(|input| DataSpec { split: Split::Train, ..input.data.clone() });
+        let spec = run.input.as_ref().map(|input| {
+            let data = input.data.clone().near(run.folder.path());
+            DataSpec { split: Split::Train, ..data }
+        });
         let (data, problem) = match spec.map(|spec| data::load(&spec, progress)) {
             Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
             Some(Err(e)) => (None, Some(e.to_string())),

@@ -72,7 +72,7 @@ fn a_word_among_numbers_is_refused_with_its_place() {
 
 #[test]
 fn values_outside_the_unit_interval_are_refused_with_their_place() {
-    let words = ["row 2, column 1 is 255", "values must lie in [0, 1]", "divide by 255 first"];
+    let words = ["row 2, column 1 is 255", "values must lie in [0, 1]", "--scale 255"];
     refused_as_data("t.csv", "0,1\n255,0.5\n", &words);
     refused_as_data("t.npy", npy(&[2, 2], &[0.0, 1.0, 255.0, 0.5]), &words);
 }
@@ -167,10 +167,11 @@ fn an_endless_device_is_not_a_file() {
 
 #[test]
 fn unknown_file_types_are_refused_with_the_known_ones() {
-    let sandbox = Sandbox::new().with_model("m.safetensors", 3).with_file("m.txt", "0 1");
+    let sandbox =
+        Sandbox::new().with_model("m.safetensors", 3).with_file("m.txt", "0 1").with_file("m.bmp", "BM");
     refused_as_model(&sandbox, "m.txt", &["unknown file type", ".safetensors, .npz and .npy"]);
     sandbox.refuses(&["init", "digits", "-o", "new.txt"], &["new.txt: unknown file type", ".safetensors"]);
-    sandbox.refuses(&["data", "show", "m.txt"], &["m.txt: unknown file type", ".csv"]);
+    sandbox.refuses(&["data", "show", "m.bmp"], &["m.bmp: unknown file type", ".csv"]);
 }
 
 #[cfg(target_os = "linux")]

@@ -287,10 +287,19 @@ fn data_sets_are_shown() {
         "best_log_likelihood",
         "binary",
         "classes",
+        "column_names",
+        "constant_columns",
+        "duplicate_columns",
+        "first_rows",
+        "format",
         "image_shape",
         "mean",
         "n_constant_columns",
+        "n_duplicate_rows",
+        "parts",
         "provenance",
+        "share_of_ones",
+        "share_of_zeros",
     ];
     assert_eq!(keys(&json), expected);
     assert_eq!((&json["binary"], &json["image_shape"]), (&json!(true), &json!([8, 8])));

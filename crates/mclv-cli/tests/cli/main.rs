@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod commands;
+mod data;
 mod logz;
 mod modes;
 mod process;

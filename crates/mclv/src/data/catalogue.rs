@@ -13,8 +13,8 @@ pub enum Origin {
     BuiltIn,
     /// The set is in files of its own.
     Files {
-        /// The folder that holds all files of the set, if there is one. Their content is verified
-        /// only on loading.
+        /// The folder that holds all files of the set, if there is one. The content of the labels
+        /// is verified; that of the pictures only on loading.
         found: Option<PathBuf>,
     },
 }

@@ -85,6 +85,9 @@ pub struct DataProvenance {
     pub preprocessing: String,
     /// The part of the set.
     pub split: Split,
+    /// How the rows of a file were assigned to its parts, unless they were drawn by the seed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub division: Option<String>,
     /// The seed, if it influenced the rows.
     pub seed: Option<u64>,
     /// The number of rows of this part.
@@ -140,6 +143,7 @@ impl Dataset {
             sha256: rows.sha256(),
             preprocessing: "none".into(),
             split: Split::All,
+            division: None,
             seed: None,
             n_rows: rows.n_rows(),
             n_columns: rows.n_columns(),

@@ -47,6 +47,7 @@ pub(super) fn make(split: Split) -> Result<Dataset> {
             sha256: images.sha256,
             preprocessing: "value/16".into(),
             split,
+            division: None,
             seed: None,
             n_rows: range.len(),
             n_columns: N_COLUMNS,

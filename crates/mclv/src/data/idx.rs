@@ -6,8 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
+use super::Labels;
 use super::file::Table;
-use super::{Labels, Rows};
+use super::scale::{Columns, Scale, Values};
 use crate::source::{Source, file_name, hex};
 use crate::{Error, Result};
 
@@ -81,8 +82,8 @@ pub(super) fn picture(shape: &[usize]) -> Option<(usize, usize)> {
 }
 
 /// Reads a file of pictures, with the labels that lie beside it under the name they have in MNIST:
-/// `labels-idx1` for `images-idx3`.
-pub(super) fn read(path: &Path) -> Result<Table> {
+/// `labels-idx1` for `images-idx3`. Bytes are divided by 255 unless `values` names another range.
+pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
     let idx = Idx::parse(Source::open_together(path)?)?;
     let name = file_name(path);
     if idx.shape.len() == 1 {
@@ -91,15 +92,27 @@ pub(super) fn read(path: &Path) -> Result<Table> {
     if idx.bytes.is_empty() {
         return Err(super::rows::no_rows(&name));
     }
-    if idx.bytes.iter().all(|&b| b <= 1) {
-        tracing::warn!("{name} holds only the bytes 0 and 1; IDX values are divided by 255 all the same");
-    }
+    let values = match values {
+        Values::Unit => {
+            if idx.bytes.iter().all(|&b| b <= 1) {
+                tracing::warn!(
+                    "{name} holds only the bytes 0 and 1, which are divided by 255; give `scale = 1` (--scale 1) \
+                     to keep them"
+                );
+            }
+            Values::Scaled(Scale::new(0.0, 255.0)?)
+        }
+        other => other,
+    };
     let labels = labels_path(path).filter(|p| p.is_file()).map(|p| read_labels(&p)).transpose()?;
     Ok(Table {
-        rows: Rows::from_bytes(idx.n_columns(), &idx.bytes, u8::MAX),
+        rows: values.rows_of_bytes(&Columns::of_array(&name, idx.n_columns()), &idx.bytes)?,
         labels,
+        splits: None,
         image_shape: idx.image_shape(),
-        preprocessing: "value/255",
+        preprocessing: values.preprocessing(),
+        format: format!("IDX array of shape {:?}", idx.shape),
+        column_names: Vec::new(),
         sha256: idx.sha256,
     })
 }

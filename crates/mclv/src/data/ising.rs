@@ -9,7 +9,8 @@ use crate::rng::{Purpose, stream};
 use crate::{Error, Result};
 
 const SIDE: usize = 4;
-const N_SITES: usize = SIDE * SIDE;
+/// The number of values per row.
+pub(super) const N_SITES: usize = SIDE * SIDE;
 const N_BONDS: i32 = 2 * N_SITES as i32;
 
 /// The critical inverse temperature of the infinite lattice, ln(1 + √2)/2.

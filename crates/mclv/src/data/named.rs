@@ -24,7 +24,13 @@ impl KnownFile {
         if sha256 == self.sha256 {
             return Ok(());
         }
-        Err(Error::ChecksumMismatch { path: path.into(), expected: self.sha256.into(), found: sha256.into() })
+        let has_it = |set: &&NamedSet| set.files.iter().any(|file| file.sha256 == sha256);
+        Err(Error::ChecksumMismatch {
+            path: path.into(),
+            expected: self.sha256.into(),
+            found: sha256.into(),
+            belongs_to: SETS.iter().find(has_it).map(|set| set.name),
+        })
     }
 }
 
@@ -198,12 +204,18 @@ impl Progress for Allowed<'_> {
 }
 
 impl NamedSet {
-    /// Returns the folder that holds all files of the set, by name only, if there is one.
+    /// Returns the folder that holds all files of the set, if there is one. Sets use the same
+    /// names of files, so the content of the labels, which are small, decides whose files these
+    /// are.
     pub(super) fn find(&self, search: &SearchPath) -> Option<PathBuf> {
-        search
-            .folders(self.name, self.system_folder)
-            .into_iter()
-            .find(|folder| self.files.iter().all(|file| variants(folder, file).iter().any(|p| p.is_file())))
+        let [_, train_labels, _, test_labels] = &self.files;
+        let is_own = |folder: &PathBuf| {
+            let has = |file| variants(folder, file).iter().any(|path| path.is_file());
+            let holds =
+                |file| variants(folder, file).iter().any(|p| p.is_file() && read_verified(file, p).is_ok());
+            self.files.iter().all(has) && holds(test_labels) && holds(train_labels)
+        };
+        search.folders(self.name, self.system_folder).into_iter().find(is_own)
     }
 
     /// Reads a file from the first place that holds it intact. If there is none, fetches the file
@@ -450,6 +462,36 @@ mod tests {
         let (error, asked) = ask("nothing of this kind", dir.path());
         assert!(matches!(error, Error::ChecksumMismatch { .. }), "{error}");
         assert!(asked[0].starts_with("tiny is damaged: fetching train-images-idx3-ubyte from"), "{asked:?}");
+    }
+
+    /// The labels of two sets with the same names of files in one folder.
+    #[test]
+    fn a_set_is_found_by_the_content_of_its_labels() {
+        let dir = tempfile::tempdir().unwrap();
+        let own = tiny();
+        let other_labels = KnownFile { sha256: MNIST.files[1].sha256, ..own.files[0] };
+        let [images, ..] = own.files;
+        let other = NamedSet { name: "other", files: [images, other_labels, images, other_labels], ..own };
+        let folder = dir.path().join("data");
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(own.find(&search(dir.path())), None);
+        fs::write(folder.join("train-images-idx3-ubyte"), CONTENT).unwrap();
+        assert_eq!(own.find(&search(dir.path())), Some(folder));
+        assert_eq!(other.find(&search(dir.path())), None);
+        // A folder of its own name does not make up for other content.
+        fs::create_dir_all(dir.path().join("cache/other")).unwrap();
+        fs::write(dir.path().join("cache/other/train-images-idx3-ubyte"), CONTENT).unwrap();
+        assert_eq!(other.find(&search(dir.path())), None);
+    }
+
+    #[test]
+    fn a_file_of_another_set_is_told_from_a_damaged_one() {
+        let error = |sha256: &str| MNIST.files[0].verify(Path::new("x"), sha256).unwrap_err().to_string();
+        let of_fashion = error(FASHION_MNIST.files[0].sha256);
+        assert!(of_fashion.starts_with("x is a file of fashion-mnist: "), "{of_fashion}");
+        let damaged = error("00");
+        assert!(damaged.starts_with("x is damaged, or not the file of this data set"), "{damaged}");
+        assert!(!damaged.contains("delete") && damaged.contains("may stay"), "{damaged}");
     }
 
     #[test]

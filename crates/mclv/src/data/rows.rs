@@ -124,17 +124,6 @@ impl Rows {
         })
     }
 
-    /// Creates rows like [`from_values`](Self::from_values) from integers, which must be 0 or 1.
-    pub(super) fn from_small_integers(source_name: &str, n_columns: usize, values: &[u8]) -> Result<Self> {
-        if n_columns == 0 || values.is_empty() {
-            return Err(no_rows(source_name));
-        }
-        if let Some(at) = values.iter().position(|&v| v > 1) {
-            return Err(out_of_range(source_name, at / n_columns, at % n_columns, f32::from(values[at])));
-        }
-        Ok(Self::Bits(BitRows::pack(n_columns, values, |&v| v == 1)))
-    }
-
     /// Grey rows, as [`SparseRows`] if most values are zero.
     fn of_reals(rows: RealRows) -> Self {
         if is_sparse(rows.values()) { Self::Sparse(SparseRows::of_reals(&rows)) } else { Self::Reals(rows) }
@@ -177,15 +166,20 @@ impl Rows {
 
     /// Creates rows of the values `byte / full`, packed if there are only zeros and ones.
     pub(super) fn from_bytes(n_columns: usize, bytes: &[u8], full: u8) -> Self {
-        if bytes.iter().all(|&b| b == 0 || b == full) {
-            return Self::Bits(BitRows::pack(n_columns, bytes, |&b| b == full));
+        Self::from_table(n_columns, bytes, std::array::from_fn(|byte| byte as f32 / f32::from(full)))
+    }
+
+    /// Creates rows of the values that `table` has for each byte, packed if there are only zeros
+    /// and ones.
+    pub(super) fn from_table(n_columns: usize, bytes: &[u8], table: [f32; 256]) -> Self {
+        let value = |byte: &u8| table[usize::from(*byte)];
+        if bytes.iter().all(|byte| matches!(value(byte), 0.0 | 1.0)) {
+            return Self::Bits(BitRows::pack(n_columns, bytes, |byte| value(byte) == 1.0));
         }
-        let table: [f32; 256] = std::array::from_fn(|b| b as f32 / f32::from(full));
-        if is_sparse(bytes) {
+        if table[0] == 0.0 && is_sparse(bytes) {
             return Self::Sparse(SparseRows::of_bytes(n_columns, bytes, table));
         }
-        let values = bytes.iter().map(|&b| table[usize::from(b)]).collect();
-        Self::Reals(RealRows::new(n_columns, values))
+        Self::of_reals(RealRows::new(n_columns, bytes.iter().map(value).collect()))
     }
 
     /// Returns the SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian
@@ -345,8 +339,8 @@ fn out_of_range(source_name: &str, row: usize, column: usize, value: f32) -> Err
         source_name: source_name.into(),
         row: row + 1,
         column: column + 1,
-        // The conversion goes through decimal digits: people wrote 1.2, not 1.2000000476837158.
-        value: value.to_string().parse().unwrap_or(f64::NAN),
+        value: value_of(value),
+        rule: "lie in [0, 1]".into(),
         cure: match value {
             v if v.is_nan() => "remove the row or fill in the missing value",
             v if v > 1.0 && v <= 20.0 && v.fract() == 0.0 => {
@@ -354,8 +348,15 @@ fn out_of_range(source_name: &str, row: usize, column: usize, value: f32) -> Err
             }
             v if v > 1.0 && v <= 255.0 && v.fract() == 0.0 => "divide by 255 first",
             _ => "scale the values first",
-        },
+        }
+        .into(),
     }
+}
+
+/// Returns a value as people wrote it. The conversion goes through decimal digits: 1.2, not
+/// 1.2000000476837158.
+pub(super) fn value_of(value: f32) -> f64 {
+    value.to_string().parse().unwrap_or(f64::NAN)
 }
 
 /// Returns the error for a data set without rows or columns.

@@ -16,6 +16,9 @@ pub(super) struct SetFiles<'a> {
     pictures: [Option<Pictures>; 2],
 }
 
+/// The number of pixels per row.
+pub(super) const N_COLUMNS: usize = 784;
+
 /// Pictures with their labels.
 struct Pictures {
     images: Idx,
@@ -31,6 +34,11 @@ impl<'a> SetFiles<'a> {
         progress: &'a dyn Progress,
     ) -> Self {
         Self { set, search, mirrors, progress, pictures: [None, None] }
+    }
+
+    /// The name of the set.
+    pub(super) fn name(&self) -> &'static str {
+        self.set.name
     }
 
     /// Returns a part of the set. Missing files are fetched if the listener allows that.
@@ -65,6 +73,7 @@ impl<'a> SetFiles<'a> {
                 sha256: images.sha256.clone(),
                 preprocessing: "value/255".into(),
                 split,
+                division: None,
                 seed: None,
                 n_rows: range.len(),
                 n_columns,

@@ -118,6 +118,12 @@ impl SparseRows {
         self.values.get(self.spans[row][0] + (before + below.count_ones()) as usize)
     }
 
+    /// Returns the rows with other values in the same places. The other value of 0 must be 0.
+    pub(super) fn map(&self, value: impl Fn(f32) -> f32) -> Self {
+        let all = self.values_of(0..self.n_rows()).into_iter().map(value).collect();
+        Self { marks: self.marks.clone(), spans: spans(&self.marks), values: Values::new(all) }
+    }
+
     /// Returns the rows named by `indices`, in that order.
     pub fn select(&self, indices: &[usize]) -> Self {
         let marks = self.marks.select(indices);

@@ -17,6 +17,8 @@ use crate::{Error, Result};
 /// | `bars-and-stripes` | every pattern once | the same | the same | the same |
 /// | `ising` | 10,000 independent draws | others | others | others |
 /// | a file | 80 % drawn by the seed | 10 % | 10 % | every row |
+///
+/// [`DataSpec`](super::DataSpec) can name other parts of a file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Split {
@@ -34,6 +36,36 @@ pub enum Split {
 impl Split {
     /// All parts, in this order.
     pub const EACH: [Self; 4] = [Self::Train, Self::Validation, Self::Test, Self::All];
+
+    /// The words for parts in files, for errors.
+    pub(super) const CHOICES: &str = "write train, validation or test, or 0, 1 or 2";
+
+    /// Returns the part that a word in a file stands for: `train`, `validation`, `test`, or a usual
+    /// abbreviation.
+    pub(super) fn of_word(word: &str) -> Option<Self> {
+        match word.to_lowercase().as_str() {
+            "train" | "training" | "tr" | "trn" => Some(Self::Train),
+            "validation" | "validate" | "valid" | "val" | "dev" | "development" => Some(Self::Validation),
+            "test" | "testing" | "tst" => Some(Self::Test),
+            _ => None,
+        }
+    }
+
+    /// Returns the part that a cell of a file stands for: a word, or 0, 1 or 2.
+    pub(super) fn of_cell(cell: &[u8]) -> Option<Self> {
+        let word = std::str::from_utf8(cell).ok()?;
+        Self::of_word(word).or_else(|| Self::of_number(word.parse().ok()?))
+    }
+
+    /// Returns the part that a number stands for: 0 is `train`, 1 `validation` and 2 `test`.
+    pub(super) fn of_number(number: f64) -> Option<Self> {
+        Self::EACH[..3]
+            .iter()
+            .copied()
+            .zip([0.0, 1.0, 2.0])
+            .find(|(_, n)| *n == number)
+            .map(|(split, _)| split)
+    }
 
     /// Returns the rows of this part of a file of `n_rows` rows, in file order. A permutation drawn
     /// by `seed` is cut after ⌊0.8 n⌋ and ⌊0.9 n⌋ rows, so the three parts are disjoint and make up
@@ -95,6 +127,18 @@ mod tests {
         }
         let error = "dev".parse::<Split>().unwrap_err().to_string();
         assert_eq!(error, "split = dev is not allowed: choose train, validation, test or all");
+    }
+
+    #[test]
+    fn usual_abbreviations_and_numbers_name_parts() {
+        for (cells, split) in [
+            (&["train", "Training", "TR", "0", "0.0"][..], Some(Split::Train)),
+            (&["validation", "valid", "VAL", "dev", "1"], Some(Split::Validation)),
+            (&["test", "Testing", "2"], Some(Split::Test)),
+            (&["", "all", "3", "-1", "0.5", "nan", "holdout"], None),
+        ] {
+            assert!(cells.iter().all(|cell| Split::of_cell(cell.as_bytes()) == split), "{cells:?}");
+        }
     }
 
     #[test]

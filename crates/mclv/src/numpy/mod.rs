@@ -3,5 +3,5 @@
 mod npy;
 mod npz;
 
-pub(crate) use npy::{Array, Numbers, read as read_npy, read_numbers, to_bytes as to_npy};
+pub(crate) use npy::{Array, Numbers, Words, read as read_npy, read_numbers, read_words, to_bytes as to_npy};
 pub(crate) use npz::{Archive, to_bytes as to_npz};

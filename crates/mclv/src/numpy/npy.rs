@@ -103,7 +103,7 @@ impl Array {
         let is_fortran = header.order() == Order::Fortran;
         let are_bytes = ["'|b1'", "'|u1'"].contains(&header.dtype().descr().as_str());
         let numbers = if are_bytes {
-            let bytes = read_bytes(header, reader, path)?;
+            let bytes = read_bytes(header.len(), reader, path)?;
             Numbers::Bytes(if is_fortran { to_c_order(&bytes, &shape) } else { bytes })
         } else {
             let reals = read_numbers(header, reader, path, |x| x as f32)?;
@@ -121,15 +121,82 @@ impl Array {
     }
 }
 
-/// Reads the bytes that follow a header, in the order of the file. One element at a time takes many
-/// times as long.
-fn read_bytes(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
+/// Reads the `n` bytes that follow a header, in the order of the file. One element at a time takes
+/// many times as long.
+fn read_bytes(n: u64, reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    reader.take(header.len()).read_to_end(&mut bytes).map_err(|e| cannot_read(e, path))?;
-    if (bytes.len() as u64) < header.len() {
+    reader.take(n).read_to_end(&mut bytes).map_err(|e| cannot_read(e, path))?;
+    if (bytes.len() as u64) < n {
         return Err(cannot_read(io::ErrorKind::UnexpectedEof.into(), path));
     }
     Ok(bytes)
+}
+
+/// The labels or parts of an array: words, or whole numbers.
+pub(crate) enum Words {
+    Texts(Vec<String>),
+    Numbers(Vec<f64>),
+    /// True and false, which name nothing.
+    Booleans,
+}
+
+impl Words {
+    /// Reads the array that follows a header.
+    pub(crate) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
+        let descr = header.dtype().descr();
+        let kind: String = descr.chars().filter(char::is_ascii_alphabetic).collect();
+        let size = header.dtype().num_bytes().unwrap_or(0);
+        let is_little = !descr.contains('>');
+        // Characters that are not there are zeros at the end.
+        let text = |word: &[u8]| -> String {
+            let letters = word.chunks_exact(4).map(|letter| <[u8; 4]>::try_from(letter).expect("four bytes"));
+            let letters =
+                letters.map(|b| if is_little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) });
+            letters.filter(|&letter| letter > 0).map(|letter| char::from_u32(letter).unwrap_or('?')).collect()
+        };
+        let read_all = |reader| -> Result<Vec<u8>> {
+            let n = header.len().checked_mul(size as u64);
+            read_bytes(n.unwrap_or(u64::MAX), reader, path)
+        };
+        Ok(match kind.as_str() {
+            "U" if size > 0 => Self::Texts(read_all(reader)?.chunks_exact(size).map(text).collect()),
+            "S" if size > 0 => {
+                let text = |word: &[u8]| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned();
+                Self::Texts(read_all(reader)?.chunks_exact(size).map(text).collect())
+            }
+            "b" => {
+                read_all(reader)?;
+                Self::Booleans
+            }
+            _ => Self::Numbers(read_numbers(header, reader, path, |x| x)?),
+        })
+    }
+}
+
+/// Reads a whole file of words or whole numbers, one for each row. Also returns the SHA-256 of its
+/// content.
+pub(crate) fn read_words(mut source: Source<'_>) -> Result<(Words, String)> {
+    let path = &source.path().to_owned();
+    let header = read_header(&mut source).map_err(|e| source.broken(e))?;
+    if header.shape().iter().filter(|&&n| n != 1).count() > 1 {
+        let problem = format!("has the shape {:?}; give one word or number per row", header.shape());
+        return Err(Error::malformed(path, problem));
+    }
+    source.check_promise(n_bytes(&header))?;
+    let words = Words::read(&header, &mut source, path)?;
+    Ok((words, source.finish()?))
+}
+
+/// Returns the number that the bits of a float16 stand for.
+fn half(bits: u16) -> f32 {
+    let sign = if bits >> 15 == 1 { -1.0 } else { 1.0 };
+    let fraction = f32::from(bits & 0x3ff) / 1024.0;
+    match i32::from(bits >> 10 & 0x1f) {
+        0 => sign * fraction * 2f32.powi(-14),
+        31 if fraction > 0.0 => f32::NAN,
+        31 => sign * f32::INFINITY,
+        exponent => sign * (1.0 + fraction) * 2f32.powi(exponent - 15),
+    }
 }
 
 /// Reads the numbers that follow a header, in the order of the file.
@@ -139,6 +206,16 @@ pub(crate) fn read_numbers<T>(
     path: &Path,
     convert: impl Fn(f64) -> T,
 ) -> Result<Vec<T>> {
+    let halves: Option<fn([u8; 2]) -> u16> = match header.dtype().descr().as_str() {
+        "'<f2'" => Some(u16::from_le_bytes),
+        "'>f2'" => Some(u16::from_be_bytes),
+        _ => None,
+    };
+    if let Some(bits_of) = halves {
+        let bytes = read_bytes(header.len().saturating_mul(2), reader, path)?;
+        let pairs = bytes.chunks_exact(2).map(|pair| bits_of([pair[0], pair[1]]));
+        return Ok(pairs.map(|bits| convert(f64::from(half(bits)))).collect());
+    }
     let mut file = NpyFile::with_header(header.clone(), reader);
     macro_rules! try_types {
         ($($number:ty),*) => {$(
@@ -155,7 +232,7 @@ pub(crate) fn read_numbers<T>(
         Err(_) => Err(Error::malformed(
             path,
             format!(
-                "holds elements of type {}; save booleans, integers, float32 or float64",
+                "holds elements of type {}; save booleans, integers, float16, float32 or float64",
                 match header.dtype() {
                     DType::Plain(kind) => kind.to_string(),
                     other => other.descr(),
@@ -231,6 +308,26 @@ mod tests {
         assert!(error(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("header of 4294967295 bytes"));
         assert!(error(b"\x93NUMPX\x01\x00\x01\x00").contains("does not begin like"));
         assert!(error(&header("{'descr': '|u1'}")).contains("cannot be read"));
+    }
+
+    #[test]
+    fn halves_are_what_numpy_says_they_are() {
+        for (bits, value) in [
+            (0x0000, 0.0),
+            (0x3c00, 1.0),
+            (0xbc00, -1.0),
+            (0x3800, 0.5),
+            (0x3555, 0.333_251_95),
+            (0x7bff, 65504.0),
+            (0x0400, 6.103_515_6e-5),
+            (0x0001, 5.960_464_5e-8),
+            (0x5bf8, 255.0),
+            (0x7c00, f32::INFINITY),
+            (0xfc00, f32::NEG_INFINITY),
+        ] {
+            assert_eq!(half(bits), value, "{bits:04x}");
+        }
+        assert!(half(0x7e00).is_nan() && half(0x8000).is_sign_negative());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::chains::{BLOCK, ChainSettings, by_gibbs};
 use super::tempering::by_tempering;
 use super::{Given, Ladders, SampleMethod};
 use crate::bits::BitRows;
-use crate::data::{RealRows, Rows};
+use crate::data::{RealRows, Rows, spins};
 use crate::error::human_seconds;
 use crate::mixing::{Doubt, Mixing};
 use crate::model::Rbm;
@@ -125,6 +125,19 @@ impl Samples {
         arrays.extend(self.means.as_ref().map(|means| ("means", reals_to_npy(means))));
         to_npz(&arrays)
     }
+
+    /// Returns the bytes of a `.npy` file like [`to_npy`](Self::to_npy), where −1 stands for 0: the
+    /// samples are i8, −1 and 1, and the means lie in [−1, 1].
+    pub fn spins_to_npy(&self) -> Vec<u8> {
+        self.means.as_ref().map_or_else(|| bits_to_spins(&self.v), |means| reals_to_npy(&spins(means)))
+    }
+
+    /// Returns the bytes of an `.npz` file like [`to_npz`](Self::to_npz), where −1 stands for 0.
+    pub fn spins_to_npz(&self) -> Vec<u8> {
+        let mut arrays = vec![("samples", bits_to_spins(&self.v))];
+        arrays.extend(self.means.as_ref().map(|means| ("means", reals_to_npy(&spins(means)))));
+        to_npz(&arrays)
+    }
 }
 
 /// Returns the reason to doubt samples after `burn_in` steps, a share of which is not renewed.
@@ -142,6 +155,14 @@ fn bits_to_npy(rows: &BitRows) -> Vec<u8> {
         crate::bits::ones(rows.row(r)).for_each(|i| row[i] = 1);
     }
     to_npy(&[rows.n_rows(), rows.n_bits()], &bytes)
+}
+
+fn bits_to_spins(rows: &BitRows) -> Vec<u8> {
+    let mut spins = vec![-1i8; rows.n_rows() * rows.n_bits()];
+    for (r, row) in spins.chunks_exact_mut(rows.n_bits()).enumerate() {
+        crate::bits::ones(rows.row(r)).for_each(|i| row[i] = 1);
+    }
+    to_npy(&[rows.n_rows(), rows.n_bits()], &spins)
 }
 
 fn reals_to_npy(rows: &RealRows) -> Vec<u8> {

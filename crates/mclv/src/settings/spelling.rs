@@ -19,7 +19,7 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 21] = [
+const OTHER_NAMES: [&str; 28] = [
     "binarize",
     "burn-in",
     "exact-samples",
@@ -34,13 +34,20 @@ const OTHER_NAMES: [&str; 21] = [
     "n-samples",
     "n-steps",
     "n-tours",
+    "no-validation",
     "resume",
     "save-ladder",
+    "scale",
     "shape",
+    "spins",
     "split",
+    "split-column",
+    "split-file",
     "stopping-set",
     "target-se",
+    "test",
     "time-limit",
+    "validation",
 ];
 
 /// Returns true if a setting of any command has this name, with hyphens or underscores.

@@ -6,6 +6,7 @@ use super::folder::RunFolder;
 use super::monitor::Metrics;
 use super::run::Description;
 use super::trainer::TrainerState;
+use crate::data::FileDigest;
 use crate::file::{ModelFile, write_atomically};
 use crate::model::Rbm;
 use crate::team;
@@ -42,6 +43,9 @@ pub(super) struct Progressed {
     /// The SHA-256 of the run's data.
     data_sha256: String,
     weights_sha256: Option<String>,
+    /// The digests of the files of parts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    files: Vec<FileDigest>,
 }
 
 /// The files of a run in progress.
@@ -109,12 +113,15 @@ impl RunFiles {
     ) -> Result<Resumed> {
         let mut files = Self::new(path, description, checkpoints);
         let (state, progressed) = checkpoint::load::<Progressed>(&files.folder.checkpoint())?;
-        let Description { input, data, weights_sha256 } = &files.description;
+        let Description { input, data, weights_sha256, files: own } = &files.description;
         check_unchanged(Path::new(&input.data.source), &progressed.data_sha256, &data.sha256)?;
         if let (Some(path), Some(then), Some(now)) =
             (&input.weights, &progressed.weights_sha256, weights_sha256)
         {
             check_unchanged(path, then, now)?;
+        }
+        for (then, now) in progressed.files.iter().zip(own) {
+            check_unchanged(Path::new(&now.file), &then.sha256, &now.sha256)?;
         }
         for (layer, expected, got) in [
             ("visible", rbm.n_visible(), state.rbm.n_visible()),
@@ -219,6 +226,7 @@ impl RunFiles {
             best: best.clone(),
             data_sha256: self.description.data.sha256.clone(),
             weights_sha256: self.description.weights_sha256.clone(),
+            files: self.description.files.clone(),
         };
         let epoch = Metrics { epoch: state.epoch, ..Metrics::default() };
         let provenance = self.description.provenance(&epoch, None);

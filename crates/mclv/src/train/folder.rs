@@ -337,7 +337,7 @@ impl RunRecord {
     pub fn repeats(&self, other: &Self) -> bool {
         let seedless = |run: &Self| {
             let mut input = run.input.clone()?;
-            (input.train.seed, input.data.seed) = (None, 0);
+            (input.train.seed, input.data.seed, input.data.folder) = (None, 0, None);
             Some(input)
         };
         seedless(self).is_some_and(|input| seedless(other) == Some(input))

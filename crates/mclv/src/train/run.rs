@@ -3,9 +3,11 @@
 use super::RunFolder;
 use super::checkpoint::Snapshot;
 use super::monitor::Metrics;
-use super::training::{Trained, Training, n_kept, of_model};
+use super::training::{Trained, Training, held_out, of_model};
 use super::weights;
-use crate::data::{self, Binarize, DataProvenance, DataSpec, Dataset, Rows, Split};
+use crate::data::{
+    self, Binarize, DataProvenance, DataSource, DataSpec, Dataset, FileDigest, PartRows, Parts, Rows, Split,
+};
 use crate::file::{ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::picture;
@@ -89,6 +91,8 @@ pub(super) struct Description {
     pub(super) input: RunInput,
     pub(super) data: DataProvenance,
     pub(super) weights_sha256: Option<String>,
+    /// The files of parts, besides that of the training rows.
+    pub(super) files: Vec<FileDigest>,
 }
 
 impl Description {
@@ -99,6 +103,7 @@ impl Description {
             input: RunInput { data, train: settings.settings(), ..RunInput::default() },
             data: Dataset::from_rows("memory", train.clone()).provenance,
             weights_sha256: None,
+            files: Vec::new(),
         }
     }
 
@@ -115,7 +120,7 @@ impl Description {
 
     /// Returns the provenance of a model with these metrics.
     pub(super) fn provenance(&self, metrics: &Metrics, best_epoch: Option<usize>) -> Provenance {
-        let Self { input, data, weights_sha256 } = self;
+        let Self { input, data, weights_sha256, files } = self;
         let mut settings =
             serde_json::json!({ "command": "train", "data": input.data, "train": input.train });
         if let (Some(path), Some(sha256)) = (&input.weights, weights_sha256) {
@@ -123,6 +128,9 @@ impl Description {
         }
         if let Some(from) = &input.from {
             settings["from"] = serde_json::json!(from);
+        }
+        if !files.is_empty() {
+            settings["files"] = serde_json::json!(files);
         }
         let history = serde_json::json!({
             "epoch": metrics.epoch,
@@ -167,6 +175,8 @@ pub struct Run {
     start: Option<Rbm>,
     /// True if the run goes on with a new schedule of the learning rate.
     is_extended: bool,
+    parts: Parts,
+    files: Vec<FileDigest>,
 }
 
 impl Run {
@@ -206,7 +216,7 @@ impl Run {
     /// # Errors
     /// If the folder holds no run, or if its data cannot be read.
     pub fn open(folder: &Path, progress: &dyn Progress) -> Result<Self> {
-        Self::without_start(RunFolder::new(folder).read_input()?, progress)
+        Self::without_start(Self::input_of(folder)?, progress)
     }
 
     /// Loads the data of the finished run in a folder, to go on for `n_epochs` more epochs. The old
@@ -217,7 +227,7 @@ impl Run {
     /// Those of [`open`](Self::open), or if the run has not ended.
     pub fn extend(folder: &Path, n_epochs: usize, progress: &dyn Progress) -> Result<Self> {
         let files = RunFolder::new(folder);
-        let mut input = files.read_input()?;
+        let mut input = Self::input_of(folder)?;
         let (done, epochs) = (Snapshot::load(folder)?.epoch, input.train.check_without_rows()?.epochs);
         if n_epochs == 0 {
             return Err(Error::InvalidSetting {
@@ -237,9 +247,22 @@ impl Run {
         Ok(Self { is_extended: true, ..Self::without_start(input, progress)? })
     }
 
-    fn without_start(input: RunInput, progress: &dyn Progress) -> Result<Self> {
+    /// Reads the configuration of the run in a folder. Its data may have moved with the folder.
+    fn input_of(folder: &Path) -> Result<RunInput> {
+        let input = RunFolder::new(folder).read_input()?;
+        Ok(RunInput { data: input.data.near(folder), ..input })
+    }
+
+    fn without_start(mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
         check_input(&input)?;
-        let Loaded { mut train, grey, validation, n_file_rows } = load_data(&input, progress)?;
+        input.data = match &input.weights {
+            Some(path) if path.is_relative() && input.data.folder.is_none() => {
+                DataSpec { folder: std::env::current_dir().ok(), ..input.data }
+            }
+            _ => input.data.anchored(),
+        };
+        let mut source = data::open(&input.data, progress)?;
+        let (mut train, grey, validation) = load_parts(&input, &mut source)?;
         if let Some(shape) = input.shape {
             picture::check_shape(shape, train.n_columns()).map_err(|_| Error::InvalidChoice {
                 name: "shape",
@@ -248,8 +271,16 @@ impl Run {
             })?;
             (train.image_shape, train.provenance.image_shape) = (Some(shape), Some(shape));
         }
-        let weights = load_weights(&input, &train, n_file_rows)?;
-        Ok(Self { input, train, grey, validation, weights, start: None, is_extended: false })
+        let weights = load_weights(&input, &train, &source)?;
+        let parts = count(&input, source.parts()?, validation.is_some());
+        let files = source.digests();
+        Ok(Self { input, train, grey, validation, weights, start: None, is_extended: false, parts, files })
+    }
+
+    /// Returns how many rows train, choose the best model and are left for tests, and where they
+    /// come from.
+    pub fn parts(&self) -> &Parts {
+        &self.parts
     }
 
     /// Returns the configuration.
@@ -281,8 +312,9 @@ impl Run {
             Some(rbm) => of_model(settings.clone(), rbm)?,
             None => settings.clone(),
         };
-        let held_out = settings.check_without_rows()?.validation_fraction;
-        settings.check(held_out.map_or(self.train.n_rows(), |share| n_kept(self.train.n_rows(), share)))
+        let n_rows = self.train.n_rows();
+        let share = settings.check_without_rows()?.validation_fraction;
+        settings.check(n_rows - share.map_or(0, |share| held_out(share, n_rows)))
     }
 
     /// Returns the training rows.
@@ -296,6 +328,7 @@ impl Run {
             input: self.input.clone(),
             data: self.train.provenance.clone(),
             weights_sha256: self.weights.sha256.clone(),
+            files: self.files.clone(),
         };
         let mut training = Training::new(self.input.train.clone())
             .weights(self.weights.train.as_deref())
@@ -354,23 +387,25 @@ fn check_input(input: &RunInput) -> Result<()> {
             cure: "needs `binarize = bernoulli`: there is nothing to draw anew",
         });
     }
+    if let Some(share) = input.train.check_without_rows()?.validation_fraction {
+        let with = format!("validation-fraction = {share}");
+        if input.data.no_validation {
+            return Err(Error::Incompatible { name: "no-validation", with });
+        }
+        if input.data.validation.is_some() {
+            return Err(Error::Incompatible { name: "validation", with });
+        }
+    }
     Ok(())
 }
 
-/// The data of a run. Each file is read once.
-struct Loaded {
-    train: Dataset,
-    /// The grey values behind the training rows, if their bits are to be redrawn.
-    grey: Option<Rows>,
-    /// The validation rows, if the data have their own.
-    validation: Option<Dataset>,
-    /// The number of rows of the whole file, if the data are a file.
-    n_file_rows: Option<usize>,
-}
-
-fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
+/// Returns the training rows, the grey values behind them if their bits are to be redrawn, and the
+/// validation rows if the data have their own.
+fn load_parts(
+    input: &RunInput,
+    source: &mut DataSource<'_>,
+) -> Result<(Dataset, Option<Rows>, Option<Dataset>)> {
     let binarize = input.data.binarize;
-    let mut source = data::open(&input.data, progress)?;
     let train = source.part(Split::Train, binarize)?;
     let redraw = input.train.redraw_bits == Some(true);
     let grey = if redraw { Some(source.part(Split::Train, Binarize::Grey)?.rows) } else { None };
@@ -380,7 +415,20 @@ fn load_data(input: &RunInput, progress: &dyn Progress) -> Result<Loaded> {
         other => Some(other?),
     };
     let validation = validation.filter(|validation| validation.rows != train.rows);
-    Ok(Loaded { train, grey, validation, n_file_rows: source.n_file_rows() })
+    Ok((train, grey, validation))
+}
+
+/// Counts the rows of a run, whose settings may hold out some of the training rows.
+fn count(input: &RunInput, parts: Parts, is_validated: bool) -> Parts {
+    let share = input.train.check_without_rows().ok().and_then(|settings| settings.validation_fraction);
+    let Some(share) = share else {
+        return Parts { validation: parts.validation.filter(|_| is_validated), ..parts };
+    };
+    let n_held_out = held_out(share, parts.train.n_rows);
+    let train = PartRows { n_rows: parts.train.n_rows - n_held_out, ..parts.train };
+    let from = format!("a share of {share} of the training rows");
+    let n_unused = parts.validation.filter(|_| is_validated).map_or(0, |part| part.n_rows);
+    Parts { train, validation: PartRows::some(n_held_out, &from), n_unused, ..parts }
 }
 
 /// The weights of the rows of each part, and the digest of the file that they came from.
@@ -391,25 +439,25 @@ struct Weights {
     sha256: Option<String>,
 }
 
-fn load_weights(input: &RunInput, train: &Dataset, n_file_rows: Option<usize>) -> Result<Weights> {
+fn load_weights(input: &RunInput, train: &Dataset, source: &DataSource<'_>) -> Result<Weights> {
     let Some(path) = &input.weights else { return Ok(Weights::default()) };
-    let (all, sha256) = weights::read(path)?;
+    let (all, sha256) = weights::read(&input.data.locate(path))?;
     let sha256 = Some(sha256);
     if all.len() == train.n_rows() {
         return Ok(Weights { train: Some(all), validation: None, sha256 });
     }
     let (n, n_train) = (all.len(), train.n_rows());
-    if n_file_rows == Some(n) {
-        let part = |split: Split| -> Vec<f32> {
-            split.of_file(n, input.data.seed).into_iter().map(|r| all[r]).collect()
+    if source.row_numbers(Split::All).is_some_and(|rows| rows.len() == n) {
+        let part = |split: Split| -> Option<Vec<f32>> {
+            Some(source.row_numbers(split)?.into_iter().map(|r| all[r]).collect())
         };
         // Validation rows of weight zero could not choose a model.
-        let validation = Some(part(Split::Validation)).filter(|w| w.iter().any(|&w| w > 0.0));
+        let validation = part(Split::Validation).filter(|w| w.iter().any(|&w| w > 0.0));
         let train = part(Split::Train);
-        if train.iter().all(|&w| w == 0.0) {
+        if train.iter().flatten().all(|&w| w == 0.0) {
             return Err(Error::malformed(path, "gives every training row the weight 0"));
         }
-        return Ok(Weights { train: Some(train), validation, sha256 });
+        return Ok(Weights { train, validation, sha256 });
     }
     let problem = format!(
         "has {n} weights for {n_train} training rows of {}; give one for each of these, or for each row of a data file",

@@ -92,6 +92,11 @@ pub enum Outcome {
     },
 }
 
+/// The number of training rows that are held out for validation. At least one row is left.
+pub(super) fn held_out(share: f64, n_rows: usize) -> usize {
+    ((share * n_rows as f64).ceil() as usize).min(n_rows.saturating_sub(1))
+}
+
 impl<'a> Training<'a> {
     /// Creates a training with these settings, from an initial model, with evaluations and without
     /// files.
@@ -274,7 +279,7 @@ impl<'a> Training<'a> {
         }
         let mut order: Vec<usize> = (0..n_rows).collect();
         stream(settings.seed, Purpose::Split, 1).reader().shuffle(&mut order);
-        let (held_out, kept) = order.split_at_mut(n_rows - n_kept(n_rows, share));
+        let (held_out, kept) = order.split_at_mut(held_out(share, n_rows));
         held_out.sort_unstable();
         kept.sort_unstable();
         Ok((train.select(kept), Some(train.select(held_out)), grey.map(|grey| Cow::Owned(grey.select(kept)))))
@@ -339,9 +344,4 @@ pub(super) fn of_model(settings: Settings, rbm: &Rbm) -> Result<Settings> {
     let n_hidden = settings.n_hidden.unwrap_or(rbm.n_hidden());
     check_n_hidden(n_hidden, rbm)?;
     Ok(Settings { n_hidden: Some(n_hidden), ..settings })
-}
-
-/// The number of training rows that are left if this share of them is held out.
-pub(super) fn n_kept(n_rows: usize, share: f64) -> usize {
-    n_rows - ((share * n_rows as f64).ceil() as usize).min(n_rows.saturating_sub(1))
 }

@@ -1,6 +1,6 @@
 //! The arguments of `mclv train`.
 
-use crate::flags::{PictureShape, Preparation};
+use crate::flags::{OwnParts, PictureShape, Preparation};
 use clap::{Args, ValueHint};
 use mclv::settings::Settings;
 use std::path::PathBuf;
@@ -22,6 +22,9 @@ use std::path::PathBuf;
   mclv train mnist --gradient pcd --k 1 --centred=false
   mclv train bars-and-stripes:4 --gradient exact --optimizer adam --lr 0.2
   mclv train rows.npy --weights weights.npy --shape 28x28
+  mclv train train.csv --validation valid.csv --test test.csv
+  mclv train table.csv --split-column part --label-column class
+  mclv train bytes.npy --scale 255 --no-validation
   mclv train rows.npy --from runs/best --lr 0.1
   mclv train --config runs/best/config.toml --seed 7 --output runs/again
   mclv train --resume runs/best
@@ -48,7 +51,7 @@ pub(crate) struct TrainArgs {
     /// Continue an interrupted run exactly where it stopped, with its own settings. With --epochs N,
     /// add N epochs to a finished run, with a new schedule of the learning rate
     #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = [
-        "data", "output", "config", "weights", "binarize", "label_column", "from", "shape", "no_centring"])]
+        "data", "output", "config", "weights", "Preparation", "OwnParts", "from", "shape", "no_centring"])]
     pub(crate) resume: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) settings: Settings,
@@ -81,8 +84,8 @@ pub(crate) struct TrainArgs {
 /// What a training learns from.
 #[derive(Args)]
 pub(crate) struct InputArgs {
-    /// Name of a data set (see `mclv data list`), or a file: IDX (plain or .gz), .npy, .npz, .csv
-    /// [default: digits; with --from: the data of that model]
+    /// Name of a data set (see `mclv data list`), or a file: IDX, .npy, .npz, .csv, .tsv, .txt
+    /// (also gzipped) [default: digits; with --from: the data of that model]
     #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: Option<String>,
     /// Start from this model: a model file, or a run folder (its best model). The model decides the
@@ -92,6 +95,8 @@ pub(crate) struct InputArgs {
     /// Read settings from a TOML file, such as the config.toml of a run; flags override them
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "preset")]
     pub(crate) config: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) parts: OwnParts,
     #[command(flatten)]
     pub(crate) preparation: Preparation,
     #[command(flatten)]

@@ -42,6 +42,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
         }
     };
     drop(watch);
+    out.note(|| first_line(&run));
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
     let training = run.training().checkpoints(checkpoints);
@@ -76,9 +77,9 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             let json = json!({ "run": folder.to_string_lossy(), "model": RunFolder::new(&folder).model().to_string_lossy(),
                 "early_stop": early, "best": best.as_ref().map(|best| json!({ "epoch": best.epoch,
                     "log_likelihood": best.log_likelihood, "std_err": best.log_z.std_err })),
-                "metrics": metrics, "config": input, "report": report.as_ref().map(|p| p.to_string_lossy()) });
+                "metrics": metrics, "rows": run.parts(), "config": input, "report": report.as_ref().map(|p| p.to_string_lossy()) });
             out.print(&json, || {
-                let mut text = summary(&metrics, early, &input, &folder);
+                let mut text = summary(&metrics, early, &run, &input, &folder);
                 let mut lines = Vec::new();
                 let curve = sparkline(&likelihoods, 40);
                 if let (false, Some(first), Some(last)) =
@@ -99,6 +100,14 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             shell::path(&folder)
         ))),
     }
+}
+
+/// Says which rows are used, before training begins.
+fn first_line(run: &Run) -> String {
+    let parts = run.parts();
+    let is_held_out = parts.validation.as_ref().is_some_and(|part| part.from != parts.train.from);
+    let hint = if parts.is_drawn && !is_held_out { "; --no-validation trains on all of them" } else { "" };
+    format!("rows: {parts}{hint}")
 }
 
 /// Opens a run to be resumed, or to be given more epochs. `path` is its folder, or a file in it.

@@ -49,15 +49,15 @@ pub(crate) fn resolve_with(
         }
         input.from = Some(StartModel { file, sha256: None });
     }
+    if args.data.is_some() || args.weights.is_some() {
+        // The paths of flags start from here, and those of the file from where they were given.
+        input.weights = input.weights.map(|path| input.data.locate(path));
+        input.data = input.data.detached();
+    }
     if let Some(source) = &args.data {
         input.data.source.clone_from(source);
     }
-    if let Some(binarize) = args.preparation.binarize {
-        input.data.binarize = binarize;
-    }
-    if let Some(column) = &args.preparation.label_column {
-        input.data.label_column = Some(column.clone());
-    }
+    input.data = args.parts.over(args.preparation.over(input.data));
     input.shape = args.picture.shape.or(input.shape);
     if let Some(path) = &args.weights {
         input.weights = Some(path.clone());

@@ -4,7 +4,7 @@ use crate::output::{facts, table};
 use crate::shell;
 use mclv::human_seconds;
 use mclv::partition::Guarantee;
-use mclv::train::{Metrics, RunFolder, RunInput};
+use mclv::train::{Metrics, Run, RunFolder, RunInput};
 use std::path::Path;
 
 /// The time of the run and the part of it that evaluations took.
@@ -18,7 +18,7 @@ fn time(metrics: &Metrics) -> String {
 }
 
 /// A table of likelihoods, followed by facts about the run.
-pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: &Path) -> String {
+pub(super) fn summary(metrics: &Metrics, early: bool, run: &Run, input: &RunInput, folder: &Path) -> String {
     let number = |x: Option<f64>| x.map_or("–".to_owned(), |x| format!("{x:.3}"));
     let log_z = metrics.log_z.as_ref();
     let likelihood = |x: f64| log_z.map_or(format!("{x:.3}"), |z| z.with_error(x, 3));
@@ -41,6 +41,7 @@ pub(super) fn summary(metrics: &Metrics, early: bool, input: &RunInput, folder: 
         text.push('\n');
     }
     let mut lines = vec![
+        ("rows", run.parts().to_string()),
         (
             "epochs",
             format!(

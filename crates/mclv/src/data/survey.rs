@@ -1,8 +1,6 @@
 //! Survey rows: how many values are 0 and 1, which columns are constant, and what is there twice.
 
 use std::collections::HashMap;
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
 
 use serde::Serialize;
 
@@ -24,6 +22,11 @@ pub struct Survey {
     pub duplicate_columns: Vec<(usize, usize)>,
     /// The number of rows that equal an earlier one.
     pub n_duplicate_rows: usize,
+}
+
+/// Adds a value to a hash.
+fn mix(hash: u64, value: f32) -> u64 {
+    (hash.rotate_left(5) ^ u64::from(value.to_bits())).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
 impl Rows {
@@ -48,18 +51,16 @@ impl Rows {
         let (mut n_ones, mut n_zeros, mut n_duplicate_rows) = (0u64, 0u64, 0);
         for row in 0..n_rows {
             self.values_of(row, &mut values);
-            let mut hasher = DefaultHasher::new();
+            let mut of_row = 0;
             for (column, &value) in values.iter().enumerate() {
                 n_ones += u64::from(value == 1.0);
                 n_zeros += u64::from(value == 0.0);
                 is_constant[column] &= value == first[column];
-                let hash = &mut of_columns[column];
-                *hash =
-                    (hash.rotate_left(5) ^ u64::from(value.to_bits())).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-                value.to_bits().hash(&mut hasher);
+                of_columns[column] = mix(of_columns[column], value);
+                of_row = mix(of_row, value);
             }
             // Rows with one hash are compared, so that chance makes no duplicates.
-            let alike = of_rows.entry(hasher.finish()).or_default();
+            let alike = of_rows.entry(of_row).or_default();
             match alike.iter().any(|&other| (0..n_columns).all(|c| self.get(other, c) == values[c])) {
                 true => n_duplicate_rows += 1,
                 false => alike.push(row),

@@ -85,6 +85,10 @@ pub enum Purpose {
     TemperedChain = 36,
     /// Exchanges between the rungs of these ladders.
     TemperedExchange = 37,
+    /// Pairs of units whose correlations are compared.
+    PairsOfUnits = 60,
+    /// Starts of the search for principal components.
+    Directions = 61,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

@@ -46,6 +46,8 @@ pub struct Training<'a> {
     folder: Option<PathBuf>,
     checkpoints: Checkpoints,
     description: Option<Description>,
+    /// The program and its arguments, as they were typed.
+    command: Vec<String>,
 }
 
 /// The result of a training: the model, the best model, the metrics of all epochs, and how it
@@ -105,6 +107,7 @@ impl<'a> Training<'a> {
             folder: None,
             checkpoints: Checkpoints::default(),
             description: None,
+            command: Vec::new(),
         }
     }
 
@@ -170,6 +173,12 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Records the program and its arguments in the folder, as they were typed.
+    pub fn command(mut self, command: Vec<String>) -> Self {
+        self.command = command;
+        self
+    }
+
     /// Sets how the folder's files describe data and weights.
     pub(super) fn described(mut self, description: Description) -> Self {
         self.description = Some(description);
@@ -195,13 +204,15 @@ impl<'a> Training<'a> {
         }
         let folder = self.folder.take();
         let (checkpoints, description) = (self.checkpoints, self.description.take());
+        let command = std::mem::take(&mut self.command);
         let mut session = self.session(train)?;
         if let Some(folder) = folder {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
                 None => Description::of_memory(train, &session.settings),
             };
-            let files = RunFiles::create(&folder, description, checkpoints, &session.trainer.state())?;
+            let mut files = RunFiles::create(&folder, description, checkpoints, &session.trainer.state())?;
+            files.begin_sitting(0, command)?;
             session.files = Some(files);
         }
         Ok(session)
@@ -214,6 +225,7 @@ impl<'a> Training<'a> {
     /// If the folder holds no run, a damaged run, or a run with other data.
     pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
         let (checkpoints, description) = (self.checkpoints, self.description.take());
+        let command = std::mem::take(&mut self.command);
         let session = self.session(train).and_then(|mut session| {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
@@ -225,7 +237,9 @@ impl<'a> Training<'a> {
             session.seconds_before = resumed.seconds;
             session.evaluation_seconds = resumed.history.last().map_or(0.0, |m| m.evaluation_seconds);
             session.history = resumed.history;
-            session.files = Some(resumed.files);
+            let mut files = resumed.files;
+            files.begin_sitting(session.trainer.epochs_done(), command)?;
+            session.files = Some(files);
             Ok(session)
         });
         // No rank continues, and writes, before all have read.

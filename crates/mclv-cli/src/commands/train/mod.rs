@@ -42,7 +42,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     drop(watch);
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
-    let training = run.training().checkpoints(checkpoints);
+    let training = run.training().checkpoints(checkpoints).command(typed());
     let session = match &args.resume {
         Some(_) => training.resume(&folder, run.rows())?,
         None => training.in_folder(&folder).begin(run.rows())?,
@@ -97,6 +97,17 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
             folder.display()
         ))),
     }
+}
+
+/// The command as it was typed, with the program's name alone.
+fn typed() -> Vec<String> {
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(program) = words.first_mut() {
+        let name = std::path::Path::new(program.as_str()).file_name();
+        *program = name.map_or_else(|| "mclv".into(), |name| name.to_string_lossy().into_owned());
+    }
+    words
 }
 
 /// The first of `runs/DATA-1`, `runs/DATA-2`, … that does not exist yet.

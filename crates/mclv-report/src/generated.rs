@@ -208,3 +208,45 @@ fn note_on_neighbours(BesideData { generated, held_out, .. }: &BesideData) -> St
         100.0 * WIDTH * std_err_by_chance
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::page::{Page, Section};
+    use mclv::bits::BitRows;
+    use mclv::data::Rows;
+
+    fn beside(method: SampleMethod, r_hat: Option<f64>) -> BesideData {
+        let v = BitRows::from_words(3, vec![0b000, 0b011, 0b111, 0b101]);
+        let rows = Rows::Bits(BitRows::from_words(3, vec![0b001, 0b010, 0b111, 0b100, 0b000]));
+        let test = Rows::Bits(BitRows::from_words(3, vec![0b110, 0b011]));
+        let generated = Generated::new(&v, &rows, Some(&test), &Default::default()).unwrap();
+        let mixing =
+            r_hat.map(|r_hat| Mixing { r_hat, autocorrelation_time: 3.0, effective_sample_size: 99.0 });
+        let burn_in = (method != SampleMethod::Exact).then_some(1000);
+        let samples = Samples { v, means: None, method, mixing, burn_in, ladders: None, gibbs: None };
+        BesideData { samples, generated, is_grey: false, held_out: Some("test".into()) }
+    }
+
+    #[test]
+    fn a_sampler_in_doubt_is_a_warning_and_every_figure_says_what_noise_gives() {
+        let exact = verdict(&beside(SampleMethod::Exact, None));
+        assert_eq!(exact.level, Level::Note);
+        assert_eq!(exact.text, "Samples: 4 independent exact samples, beside 5 training rows.");
+        let good = verdict(&beside(SampleMethod::Gibbs, Some(1.01)));
+        assert!(good.level == Level::Note && good.text.contains("R-hat 1.010"), "{}", good.text);
+        let bad = verdict(&beside(SampleMethod::Gibbs, Some(1.5)));
+        assert!(bad.level == Level::Warning && bad.text.contains("in doubt"), "{}", bad.text);
+
+        let html = |beside: &BesideData| Page::new("", "").with(Section::new("S", blocks(beside))).html();
+        let shown = html(&beside(SampleMethod::Exact, None));
+        assert_eq!(shown.matches("<figure class=\"chart\"").count(), 4);
+        for text in
+            ["all 3 pairs", "noise alone would give", "For 4 samples and 2 test rows", "test rows</text>"]
+        {
+            assert!(shown.contains(text), "{text}");
+        }
+        let alone = BesideData { held_out: None, ..beside(SampleMethod::Exact, None) };
+        assert!(html(&alone).contains("nothing says how many copies to expect"));
+    }
+}

@@ -82,10 +82,15 @@ test("hovering shows the recorded value, dragging zooms, a double click shows al
   const over = chart.locator(".u-over");
   const box = await over.boundingBox();
   const value = () => chart.locator(".u-legend .u-series").nth(1).locator(".u-value").textContent();
-  assert.equal((await value()).trim(), "–");
+  const recorded = await page.evaluate(() => window.mclv.charts["likelihood-0"][0].series[0].y);
+  const shows = async (y, when) => assert.ok(Math.abs(parseFloat(await value()) - y) < 1e-3, `${when}: ${await value()} for ${y}`);
+  await shows(recorded.at(-1), "the last value without a pointer");
+  await page.mouse.move(box.x + 2, box.y + box.height / 2);
+  await shows(recorded[0], "the first value");
   await page.mouse.move(box.x + box.width - 2, box.y + box.height / 2);
-  const last = await page.evaluate(() => window.mclv.charts["likelihood-0"][0].series[0].y.at(-1));
-  assert.ok(Math.abs(parseFloat(await value()) - last) < 1e-3, `${await value()} for ${last}`);
+  await shows(recorded.at(-1), "the last value");
+  await page.mouse.move(box.x + box.width / 2, box.y - 60);
+  await shows(recorded.at(-1), "the last value again");
   const range = () => page.evaluate(() => {
     const { min, max } = [...window.mclv.drawn.values()][0].plot.scales.x;
     return max - min;
@@ -118,6 +123,19 @@ test("several runs: the table sorts, and runs can be hidden", async () => {
   await table.locator("thead th").nth(1).press("Enter");
   assert.deepEqual(await table.locator("tbody td:nth-child(2)").allTextContents(), ["lvs", "pcd-1", "pcd-2"]);
   await picture(page, "several");
+  const tabs = page.locator('[data-chart="likelihood-0"] .tabs button');
+  assert.equal(await tabs.first().textContent(), "mean over seeds");
+  const names = await page.locator('[data-chart="likelihood-0"] .u-legend .u-series:not(.limit) .u-label').allTextContents();
+  assert.deepEqual(names.filter(Boolean).slice(1), ["lvs", "pcd (2 seeds)"]);
+  await page.locator('input[data-run="pcd-1"]').uncheck();
+  await page.waitForTimeout(200);
+  assert.ok(await inked(page, "likelihood-0", "series-1") > 100, "a mean is shown as long as one of its runs is");
+  await page.locator('input[data-run="pcd-2"]').uncheck();
+  await page.waitForTimeout(200);
+  assert.equal(await inked(page, "likelihood-0", "series-1"), 0, "the mean is hidden with its runs");
+  for (const run of ["pcd-1", "pcd-2"]) await page.locator(`input[data-run="${run}"]`).check();
+  await tabs.nth(1).click();
+  assert.equal(await page.evaluate(() => window.mclv.charts["likelihood-0"][1].series.length), 3, "single runs");
   assert.ok(await inked(page, "likelihood-0", "series-0") > 100, "lvs is drawn");
   await page.locator('input[data-run="lvs"]').uncheck();
   await page.waitForTimeout(200);
@@ -126,6 +144,58 @@ test("several runs: the table sorts, and runs can be hidden", async () => {
   await page.locator('input[data-run="lvs"]').check();
   await page.waitForTimeout(200);
   assert.ok(await inked(page, "likelihood-0", "series-0") > 100, "lvs is back");
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("terms are explained by pointer and by keyboard, beside their question mark, and not in print", async () => {
+  const { page, complaints, close } = await open("lvs/report.html");
+  const question = page.locator('#log-z th .what[popovertarget="term-standard-error"]');
+  const box = page.locator("#term-standard-error");
+  assert.ok(!await box.isVisible());
+  await question.click();
+  assert.ok(await box.isVisible());
+  assert.match(await box.textContent(), /typical size of the random error/);
+  const [at, term] = [await question.boundingBox(), await box.boundingBox()];
+  assert.ok(Math.abs(term.y - at.y) < 160 && term.x >= 0 && term.x + term.width <= 1100, JSON.stringify([at, term]));
+  await page.keyboard.press("Escape");
+  assert.ok(!await box.isVisible(), "Escape closes it");
+  await question.focus();
+  await page.keyboard.press("Enter");
+  assert.ok(await box.isVisible(), "the keyboard opens it");
+  await page.mouse.click(5, 5);
+  assert.ok(!await box.isVisible(), "a click elsewhere closes it");
+  assert.ok(await page.locator(".what:visible").count() > 15, "all over the page");
+  await page.emulateMedia({ media: "print" });
+  assert.equal(await page.locator(".what:visible").count(), 0);
+  assert.deepEqual(complaints, []);
+  await close();
+});
+
+test("no table is cut off on a screen of 1280 pixels or on paper", async () => {
+  const cut = page => page.evaluate(() => [...document.querySelectorAll(".scroll")]
+    .filter(e => e.scrollWidth > e.clientWidth + 1 || e.firstElementChild.getBoundingClientRect().right > innerWidth)
+    .map(e => `${e.closest("section").id}: ${e.firstElementChild.offsetWidth} in ${e.clientWidth}`));
+  for (const name of ["lvs/report.html", "several.html"]) {
+    const { page, complaints, close } = await open(name, { viewport: { width: 1280, height: 900 } });
+    assert.deepEqual(await cut(page), [], name);
+    // A4 with margins of 1 cm has 718 pixels.
+    await page.setViewportSize({ width: 718, height: 1000 });
+    await page.emulateMedia({ media: "print" });
+    assert.deepEqual(await cut(page), [], name + " on paper");
+    if (pictures) await page.pdf({ path: join(pictures, name.replace("/", "-") + ".pdf"), format: "A4", margin: { top: "1cm", bottom: "1cm", left: "1cm", right: "1cm" } });
+    assert.deepEqual(complaints, []);
+    await close();
+  }
+});
+
+test("samples are compared with the data, as figures that stand still", async () => {
+  const { page, complaints, close } = await open("lvs/report.html");
+  const section = page.locator("#generated-against-data");
+  assert.equal(await section.locator(".chart .static > svg:visible").count(), 4);
+  const text = await section.textContent();
+  for (const words of ["1000 independent exact samples", "noise alone would give", "95 of 100 cases", "Copies of a training row"])
+    assert.ok(text.includes(words), words);
   assert.deepEqual(complaints, []);
   await close();
 });
@@ -188,13 +258,21 @@ test("the live page grows while training runs, hears of the end, and shows no ot
     await page.waitForFunction(n => window.mclv.charts["likelihood-0"][0].series[0].x.length > n, first, { timeout: 30000 });
     assert.ok(await inked(page, "likelihood-0", "series-0") > 100, "drawn");
     assert.ok(await page.locator(".pictures image").count() > 0, "pictures of the last checkpoint");
+    const status = () => page.locator("#live").textContent();
+    assert.match(await status(), /^training, epoch \d+ of 100000 last heard at \d/);
+    assert.ok((await page.locator("nav a").allTextContents()).includes("Likelihood"), "sections that came later are in the navigation");
+    assert.ok(!(await page.locator("main").textContent()).includes("--resume"), "a running training needs no resumption");
     await picture(page, "live");
     for (const path of ["config.toml", "../lvs/report.html", "%2e%2e/lvs/config.toml", "metrics.jsonl"])
       assert.equal((await fetch(address + path)).status, 404, path);
     assert.equal((await fetch(address, { method: "POST", body: "x" })).status, 405);
     training.kill("SIGINT");
     await page.waitForFunction(() => document.getElementById("live").classList.contains("done"), null, { timeout: 20000 });
+    assert.match(await status(), /^training ended after \d+ of 100000 epochs at \d/);
+    assert.match(await page.locator("main").textContent(), /Training is not finished.*--resume/, "an interrupted one does");
     assert.equal(await ended, 130);
+    await page.waitForTimeout(2500);
+    assert.match(await status(), /^training ended after/, "it does not ask any more");
     assert.deepEqual(complaints.filter(text => !/ERR_(CONNECTION_(REFUSED|RESET)|EMPTY_RESPONSE)/.test(text)), []);
     await context.close();
   } finally {

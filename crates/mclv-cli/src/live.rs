@@ -8,7 +8,7 @@ use crate::view::{self, View};
 use anyhow::Context;
 use mclv::progress::Silent;
 use mclv::train::RunFolder;
-use mclv_report::page::Page;
+use mclv_report::page::{Live, Page};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -46,6 +46,8 @@ struct Shared {
 struct Made {
     version: String,
     page: Option<Page>,
+    epochs_done: usize,
+    epochs: Option<usize>,
     /// The pictures, and the time at which their checkpoint was written.
     view: Option<(u128, View)>,
 }
@@ -160,7 +162,7 @@ fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'stati
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     match path {
         "/" => match shared.page() {
-            Some((_, page)) => ("200 OK", "text/html", page.live_html()),
+            Some((_, page, live)) => ("200 OK", "text/html", page.live_html(&live)),
             None => ("503 Service Unavailable", plain, "no results yet; try again soon\n".into()),
         },
         "/state" => {
@@ -170,8 +172,8 @@ fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'stati
                 *asked = (Some(Instant::now()), asked.1 || ended);
             }
             match shared.page() {
-                Some((version, page)) if version != known => {
-                    ("200 OK", "application/json", page.state(&version, ended))
+                Some((version, page, live)) if version != known => {
+                    ("200 OK", "application/json", page.state(&version, &live))
                 }
                 _ => ("204 No Content", plain, String::new()),
             }
@@ -181,11 +183,12 @@ fn respond(request: &str, host: &str, shared: &Shared) -> (&'static str, &'stati
 }
 
 impl Shared {
-    /// The current page and its version. The page is built again only if the run has written
-    /// something since.
-    fn page(&self) -> Option<(String, Page)> {
+    /// The current page with its version, and how far the training is. The page is built again only
+    /// if the run has written something since.
+    fn page(&self) -> Option<(String, Page, Live)> {
+        let ended = self.ended.load(Ordering::Relaxed);
         let mut made = self.made.lock().ok()?;
-        let version = self.version();
+        let version = self.version(ended);
         if made.page.is_none() || made.version != version {
             let run = self.folder.read().ok()?;
             let checkpoint = written(&self.folder.checkpoint()).1;
@@ -193,15 +196,20 @@ impl Shared {
                 // No tours: they would slow down training. The final report has them.
                 made.view = Some((checkpoint, View::new(&run, false, &Silent).ok()?));
             }
+            if let Some((_, view)) = &mut made.view {
+                view.set_running(!ended);
+            }
             made.page = made.view.as_ref().map(|(_, view)| view::page(&run, view));
+            made.epochs_done = run.epochs_done();
+            made.epochs = run.settings.as_ref().map(|settings| settings.epochs);
             made.version = version;
         }
-        Some((made.version.clone(), made.page.clone()?))
+        let live = Live { epoch: made.epochs_done, of: made.epochs, ended };
+        Some((made.version.clone(), made.page.clone()?, live))
     }
 
     /// A version that changes when the run has written something.
-    fn version(&self) -> String {
-        let ended = self.ended.load(Ordering::Relaxed);
+    fn version(&self, ended: bool) -> String {
         let (metrics, checkpoint) = (self.folder.metrics(), self.folder.checkpoint());
         format!("{}-{}-{ended}", written(&metrics).0, written(&checkpoint).1)
     }

@@ -259,3 +259,37 @@ fn is_my_model_good() {
 fn which_gradient() {
     run_page("which-gradient.md");
 }
+
+/// The text of each entry of the glossary, as a single line without links.
+fn glossary() -> Vec<(String, String)> {
+    let text = read(Path::new("docs/reference/glossary.md"));
+    let entry = |entry: &str| {
+        let (name, text) = entry.split_once('\n').unwrap();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some((before, link)) = rest.split_once('[') {
+            let (words, after) = link.split_once("](").unwrap();
+            plain.push_str(before);
+            plain.push_str(words);
+            rest = after.split_once(')').unwrap().1;
+        }
+        plain.push_str(rest);
+        let words = plain.split_whitespace().filter(|word| *word != "*(ours)*").collect::<Vec<_>>();
+        (name.trim().to_owned(), words.join(" "))
+    };
+    text.split("\n## ").skip(1).map(entry).collect()
+}
+
+#[test]
+fn pages_explain_terms_as_the_glossary_does() {
+    let glossary = glossary();
+    assert!(glossary.len() > 60);
+    let differs = |term: &&mclv_report::page::Term| {
+        let entry = glossary.iter().find(|(name, _)| name == term.name);
+        entry.is_none_or(|(_, text)| !text.starts_with(term.sentence))
+    };
+    let wrong: Vec<&str> = mclv_report::page::TERMS.iter().filter(differs).map(|term| term.name).collect();
+    assert!(wrong.is_empty(), "the glossary begins these entries in other words: {wrong:?}");
+    // The control: another sentence is found out.
+    assert!(!glossary.iter().any(|(_, text)| text.starts_with("A unit of the layer that the data are in")));
+}

@@ -229,10 +229,14 @@ fn files(folder: &Path) -> Files {
 const READABLE: usize = 40;
 
 /// Returns the pinned part of a file, which depends on its kind. Returns `None` for the run folders
-/// of `reproduce`, because other files hold their results.
+/// of `reproduce`, because other files hold their results, and for the sittings of a run, because they
+/// say when and on which machine it was made.
 fn content(name: &str, bytes: &[u8]) -> Option<Value> {
     let text = || std::str::from_utf8(bytes).unwrap();
     let is_reproduction = name.starts_with("r/");
+    if name.ends_with("sittings.jsonl") {
+        return None;
+    }
     if name.starts_with("r/runs/") && name.matches('/').count() > 2 {
         return None;
     }

@@ -19,6 +19,8 @@
     return !isPower(x) ? String(+x.toPrecision(2)) : e >= -2.1 && e <= 3.1 ? String(+x.toPrecision(1)) : power(Math.round(e));
   });
 
+  const lastOf = column => { for (let k = column.length - 1; k >= 0; k--) if (column[k] != null) return k; return null; };
+
   // One table with all x of all series: the value, and its limits if there are any.
   function table(chart) {
     const tables = [];
@@ -30,24 +32,29 @@
     return uPlot.join(tables, tables.map(t => t.map(() => 2)));
   }
 
+  // A curve of several runs is shown as long as one of them is.
+  const isShown = runs => runs.length === 0 || runs.some(run => !hidden.has(run));
+
   function options(chart, width) {
     const ink = css("ink"), grid = css("grid"), faint = css("faint");
     const steps = uPlot.paths.stepped({ align: 1 });
-    const series = [{ label: chart.x.label || "x", value: (u, x) => text(x) }], bands = [];
+    const series = [{ label: chart.x.label || "x", value: (u, x) => x == null ? text(u.data[0].at(-1)) : text(x) }], bands = [];
     for (const s of chart.series) {
       const colour = css("series-" + s.colour), at = series.length;
-      const show = !hidden.has(s.run);
+      const show = isShown(s.runs);
+      // Without a pointer over the chart, the legend shows the last value.
       const value = (u, y, i, k) => {
+        if (k == null) { k = lastOf(u.data[at]); y = k == null ? null : u.data[at][k]; }
         if (y == null) return "–";
         const limits = s.low ? ` (${text(u.data[at + 1][k])} … ${text(u.data[at + 2][k])})` : "";
         return text(y) + limits;
       };
       series.push({ label: s.name || chart.title, stroke: colour, width: 2, dash: s.dashed ? [6, 4] : undefined,
         show, spanGaps: true, value, paths: s.mark === "step" ? steps : undefined,
-        points: { show: s.mark === "line" && !s.dashed && s.x.length < 40, size: 5, fill: colour }, run: s.run });
+        points: { show: s.mark === "line" && !s.dashed && s.x.length < 40, size: 5, fill: colour }, runs: s.runs });
       if (s.low) {
         const limit = { label: "", class: "limit", stroke: colour, width: 0, show, spanGaps: true,
-          points: { show: false }, run: s.run, paths: s.mark === "step" ? steps : undefined };
+          points: { show: false }, runs: s.runs, paths: s.mark === "step" ? steps : undefined };
         series.push(limit, { ...limit });
         bands.push({ series: [at + 2, at + 1], fill: colour + "2e" });
       }
@@ -58,7 +65,7 @@
     const scale = a => a.log ? { distr: 3, log: 10, range: logRange } : {};
     return { title: chart.title, width, height: Math.max(220, Math.min(380, Math.round(width * 0.46))), series, bands,
       scales: { x: { time: false, ...scale(chart.x) }, y: scale(chart.y) }, axes: [axis(0, chart.x), axis(1, chart.y)],
-      cursor: { points: { size: 7 }, drag: { x: true, y: false } }, legend: { live: true }, padding: [8, 14, 0, 0] };
+      cursor: { points: { size: (u, k) => u.series[k].class === "limit" ? 0 : 7 }, drag: { x: true, y: false } }, legend: { live: true }, padding: [8, 14, 0, 0] };
   }
 
   const all = (u, splits) => splits;
@@ -100,6 +107,8 @@
       drawn.get(element).tab = all.indexOf(tab);
       draw(element, null);
     }
+    const question = event.target.closest(".what");
+    if (question) return explain(question);
     const head = event.target.closest(".sortable th[tabindex]");
     if (head) sort(head);
   });
@@ -111,8 +120,17 @@
     if (run === undefined) return;
     event.target.checked ? hidden.delete(run) : hidden.add(run);
     for (const { plot } of drawn.values())
-      plot.series.forEach((s, k) => { if (k > 0 && s.run === run) plot.setSeries(k, { show: !hidden.has(run) }); });
+      plot.series.forEach((s, k) => { if (k > 0 && s.runs.includes(run)) plot.setSeries(k, { show: isShown(s.runs) }); });
   });
+
+  // Puts the explanation of a term beside its question mark. Without this, it is in the corner.
+  function explain(question) {
+    const box = document.getElementById(question.getAttribute("popovertarget"));
+    const at = question.getBoundingClientRect(), below = at.bottom + 6;
+    const left = Math.min(at.left - 8, innerWidth - box.offsetWidth - 12);
+    box.style.left = Math.max(12, left) + "px";
+    box.style.top = (below + box.offsetHeight < innerHeight ? below : Math.max(6, at.top - box.offsetHeight - 6)) + "px";
+  }
 
   function sort(head) {
     const column = [...head.parentNode.children].indexOf(head), body = head.closest("table").tBodies[0];
@@ -142,21 +160,28 @@
 
   // While training runs: ask for updates, show them, keep zoom and choices.
   if (document.body.dataset.live) {
-    let version = "";
-    const badge = document.getElementById("live");
+    let version = "", heard = new Date();
+    const badge = document.getElementById("live"), [said, when] = badge.children;
+    const clock = time => time.toLocaleTimeString();
     const poll = async () => {
       try {
         const answer = await fetch("state?since=" + version, { cache: "no-store" });
+        heard = new Date();
+        let done = false;
         if (answer.status === 200) {
           const state = await answer.json();
           version = state.version;
           charts = state.charts;
           update(state.main);
-          if (state.done) { badge.textContent = "finished"; badge.classList.add("done"); }
+          said.textContent = state.text;
+          done = state.done;
         }
-        setTimeout(poll, 1000);
+        when.textContent = done ? "at " + clock(heard) + ". This page stays as it is." : "last heard at " + clock(heard);
+        if (done) badge.classList.add("done");
+        else setTimeout(poll, 1000);
       } catch {
-        badge.textContent = "training has ended, or the connection was lost";
+        said.textContent = "no answer";
+        when.textContent = "since " + clock(heard) + ": the training was stopped, or the connection was lost";
         badge.classList.add("done");
       }
     };
@@ -174,6 +199,8 @@
     drawn.clear();
     const place = scrollY;
     document.querySelector("main").innerHTML = html;
+    const link = section => Object.assign(document.createElement("a"), { href: "#" + section.id, textContent: section.dataset.title });
+    document.querySelector("nav").replaceChildren(...[...document.querySelectorAll("section")].map(link));
     for (const summary of document.querySelectorAll("summary")) summary.parentNode.open = open.has(summary.textContent);
     for (const element of document.querySelectorAll(".chart")) {
       const kept = zooms.get(element.dataset.chart);

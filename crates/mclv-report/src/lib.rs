@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod figure;
+pub mod generated;
 pub mod log_z;
 pub mod modes;
 pub mod page;

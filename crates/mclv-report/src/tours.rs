@@ -153,7 +153,7 @@ pub fn picture_grids(extremes: &Extremes, shape: Shape) -> Vec<PictureGrid> {
     let grid = |title: &str, steps: &[FirstStep]| {
         let (pictures, captions) = lines_of(steps);
         let grid = PictureGrid::new(title, pictures, shape, steps.len()).captions(captions);
-        grid.row_names(["start", "next"])
+        grid.row_names(["start", "next"]).framed()
     };
     vec![grid("The shortest tours", &extremes.shortest), grid("The longest tours", &extremes.longest)]
 }
@@ -167,7 +167,7 @@ pub fn picture_grid(Extremes { shortest, longest }: &Extremes, shape: Shape) -> 
     pictures.extend(below.0);
     captions.extend(below.1);
     let grid = PictureGrid::new("The shortest and the longest tours", pictures, shape, n).captions(captions);
-    grid.row_names(["shortest: start", "next", "longest: start", "next"])
+    grid.row_names(["shortest: start", "next", "longest: start", "next"]).framed()
 }
 
 /// Pictures and captions of two lines: the starts, and below them the next visible layers with the

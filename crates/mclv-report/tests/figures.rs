@@ -154,7 +154,76 @@ fn files_go_by_their_extension() {
     save(&everything(), &at("a.png")).unwrap();
     assert!(std::fs::read_to_string(at("a.svg")).unwrap().starts_with("<svg"));
     assert!(std::fs::read(at("a.png")).unwrap().starts_with(b"\x89PNG"));
-    let error = save(&everything(), &at("a.pdf")).unwrap_err().to_string();
-    assert!(error.contains(".svg and .png"), "{error}");
-    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
+    save(&everything(), &at("a.pdf")).unwrap();
+    assert!(std::fs::read(at("a.pdf")).unwrap().starts_with(b"%PDF-1.4"));
+    let error = save(&everything(), &at("a.eps")).unwrap_err().to_string();
+    assert!(error.contains(".svg, .png and .pdf"), "{error}");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 3);
+}
+
+/// The operators of the page of a PDF, after a check of its table of objects.
+fn operators(pdf: &[u8]) -> String {
+    let text = String::from_utf8_lossy(pdf);
+    let start: usize = text.split("startxref\n").nth(1).unwrap().lines().next().unwrap().parse().unwrap();
+    let table = std::str::from_utf8(&pdf[start..]).unwrap();
+    assert!(table.starts_with("xref\n0 5\n"), "{table}");
+    for (k, line) in table.lines().skip(3).take(4).enumerate() {
+        let at: usize = line[..10].parse().unwrap();
+        assert!(pdf[at..].starts_with(format!("{} 0 obj\n", k + 1).as_bytes()), "{line}");
+    }
+    let find = |word: &[u8]| pdf.windows(word.len()).position(|w| w == word).unwrap();
+    let (from, to) = (find(b"stream\n") + 7, find(b"\nendstream"));
+    let mut content = String::new();
+    let mut reader = flate2::read::ZlibDecoder::new(&pdf[from..to]);
+    std::io::Read::read_to_string(&mut reader, &mut content).unwrap();
+    content
+}
+
+#[test]
+fn a_pdf_holds_the_shapes_of_the_figure() {
+    let content = operators(&everything().pdf());
+    // 640 × 400 pixels are 480 × 300 points; the colours of three series; a clip; dashes.
+    assert!(String::from_utf8_lossy(&everything().pdf()).contains("/MediaBox [0 0 480 300]"));
+    assert!(content.starts_with("0.75 0 0 -0.75 0 300 cm\n"), "{content:.100}");
+    for words in
+        ["0.0000 0.4471 0.6980 RG", "0.8353 0.3686 0.0000 RG", "0.0000 0.6196 0.4510 rg", "W n", "[6 4] 0 d"]
+    {
+        assert!(content.contains(words), "{words}");
+    }
+    assert_eq!(content.matches("q\n").count(), content.matches("Q\n").count());
+    assert!(!content.contains("NaN") && !content.contains("inf"));
+    // A picture is squares: a black one and a white one in their places.
+    let grid = PictureGrid::new("", vec![vec![0.0, 1.0]], (1, 2), 1);
+    let content = operators(&grid.pdf());
+    let black = content.find("0.0000 0.0000 0.0000 rg").unwrap();
+    assert!(content[black..].contains("12.00 12.00 m"), "{content}");
+    assert!(content[black..].contains("40.00 12.00 m"), "{content}");
+}
+
+#[test]
+fn many_dots_are_one_path_and_few_are_circles() {
+    let dots = |n: u32| {
+        let points = (0..n).map(|k| Point::new(f64::from(k), f64::from(k)));
+        Figure::new("").with(Series::points("", points)).svg(Theme::Paper)
+    };
+    assert_eq!((dots(30).matches("<circle").count(), dots(30).matches("h0").count()), (30, 0));
+    assert_eq!((dots(300).matches("<circle").count(), dots(300).matches("h0").count()), (0, 300));
+    // They have their colour in pixels too.
+    let points = (0..300).map(|k| Point::new(f64::from(k % 20), f64::from(k / 20)));
+    let figure = Figure::new("").with(Series::points("", points).colour(1));
+    let (_, _, pixels) = decode(&figure.png(2.0));
+    let orange = |p: &[u8; 4]| p[0] > 200 && p[2] < 160 && p[1] < 220;
+    assert!(pixels.as_chunks::<4>().0.iter().filter(|p| orange(p)).count() > 300 * 20);
+}
+
+#[test]
+fn framed_pictures_have_edges_and_a_scale() {
+    let grid = || PictureGrid::new("", vec![vec![1.0; 4]], (2, 2), 1).pixels_per_unit(Some(5));
+    assert!(grid().svg(Theme::Paper).contains(r#"width="10" height="10""#), "two units of five pixels");
+    let (plain, framed) = (grid().svg(Theme::Paper), grid().framed().svg(Theme::Paper));
+    assert!(!plain.contains("stroke-opacity") && framed.contains("stroke-opacity"));
+    assert!(framed.contains(">0</text>") && framed.contains(">1</text>") && is_well_formed(&framed));
+    let weights = PictureGrid::new("", vec![vec![-0.5, 0.25]], (1, 2), 1).shades(Shades::Signed).framed();
+    let svg = weights.svg(Theme::Page);
+    assert!(svg.contains(">−0.50</text>") && svg.contains(">0.50</text>"), "{svg}");
 }

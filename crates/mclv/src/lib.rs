@@ -7,6 +7,7 @@ pub mod data;
 mod error;
 mod features;
 mod file;
+pub mod generated;
 pub mod gradient;
 mod ladder;
 mod likelihood;

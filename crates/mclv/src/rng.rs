@@ -97,6 +97,10 @@ pub enum Purpose {
     Trajectory = 44,
     /// Pilots that put models between those of a trajectory.
     TrajectoryPilot = 45,
+    /// Pairs of units whose correlations are compared.
+    PairsOfUnits = 60,
+    /// Starts of the search for principal components.
+    Directions = 61,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

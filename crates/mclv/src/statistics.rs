@@ -40,6 +40,25 @@ pub(crate) fn largest(values: impl IntoIterator<Item = f64>) -> f64 {
     values.into_iter().reduce(larger).unwrap_or(f64::NAN)
 }
 
+/// Returns the largest distance between the distribution functions of two samples (the two-sample
+/// Kolmogorov-Smirnov distance), or 0 if one of them is empty.
+pub(crate) fn largest_distance(a: &[f64], b: &[f64]) -> f64 {
+    let sorted = |values: &[f64]| -> Vec<f64> {
+        let mut values = values.to_vec();
+        values.sort_unstable_by(f64::total_cmp);
+        values
+    };
+    let (a, b) = (sorted(a), sorted(b));
+    let (mut i, mut j, mut most) = (0, 0, 0.0f64);
+    while i < a.len() && j < b.len() {
+        let x = a[i].min(b[j]);
+        i += a[i..].iter().take_while(|&&y| y <= x).count();
+        j += b[j..].iter().take_while(|&&y| y <= x).count();
+        most = most.max((i as f64 / a.len() as f64 - j as f64 / b.len() as f64).abs());
+    }
+    most
+}
+
 /// The result of Student's paired test of whether the mean difference is 0.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PairedTest {
@@ -175,6 +194,24 @@ mod tests {
             assert!(largest(values).is_nan());
         }
         assert!(largest([]).is_nan());
+    }
+
+    #[test]
+    fn distances_of_distribution_functions_are_those_at_all_places() {
+        let naive = |a: &[f64], b: &[f64]| {
+            let below = |values: &[f64], x: f64| {
+                values.iter().filter(|&&y| y <= x).count() as f64 / values.len() as f64
+            };
+            a.iter().chain(b).map(|&x| (below(a, x) - below(b, x)).abs()).fold(0.0, f64::max)
+        };
+        let mut rng = crate::rng::stream(4, crate::rng::Purpose::SelfTest, 0).reader();
+        for (n, m) in [(1, 1), (3, 7), (40, 25)] {
+            // Few different values, so that many are equal.
+            let mut draw = |n: usize| -> Vec<f64> { (0..n).map(|_| rng.below(6) as f64).collect() };
+            let (a, b) = (draw(n), draw(m));
+            assert!((largest_distance(&a, &b) - naive(&a, &b)).abs() < 1e-15, "{a:?} {b:?}");
+        }
+        assert_eq!((largest_distance(&[1.0, 2.0], &[3.0]), largest_distance(&[], &[3.0])), (1.0, 0.0));
     }
 
     #[test]

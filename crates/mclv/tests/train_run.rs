@@ -7,7 +7,9 @@ use mclv::progress::{Progress, Silent};
 use mclv::settings::{
     EstimatorName, EvalEvery, Limit, Rule, Schedule, Settings, Snapshots, Starts, TourLength, Unfinished,
 };
-use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunInput, Snapshot, Training, Warning};
+use mclv::train::{
+    Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, RunInput, Snapshot, Training, Warning,
+};
 use mclv::{ModelFile, Rbm, Result, human_seconds};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -236,6 +238,7 @@ fn snapshots_are_the_models_of_their_epochs_and_a_resumed_run_writes_the_same() 
         trained(&whole, &input);
         let kept = snapshots(&whole);
         assert_eq!(kept.iter().map(|(epoch, _)| *epoch).collect::<Vec<_>>(), epochs);
+        assert_eq!(RunFolder::new(&whole).snapshot_epochs(), epochs);
         // In memory: the same models, and the last of the listed epochs can be the last model.
         let run = Run::load(input.clone(), &Silent).unwrap();
         let in_memory = run.training().fit(run.rows()).unwrap();
@@ -259,6 +262,38 @@ fn snapshots_are_the_models_of_their_epochs_and_a_resumed_run_writes_the_same() 
     let without = folder.path().join("without");
     trained(&without, &digits(pcd()));
     assert!(!without.join("snapshots").exists());
+}
+
+#[test]
+fn sittings_are_recorded_in_the_folder_and_in_no_model() {
+    let folder = tempfile::tempdir().unwrap();
+    let (whole, broken) = (folder.path().join("whole"), folder.path().join("broken"));
+    let input = digits(pcd());
+    trained(&whole, &input);
+    // Digits make 11 updates an epoch: the run stops in its third epoch.
+    let run = Run::load(input, &Silent).unwrap();
+    let typed = vec!["mclv".to_owned(), "train".to_owned()];
+    let mut stop = Script::stop_after(25);
+    run.training().command(typed).in_folder(&broken).observe(&mut stop).fit(run.rows()).unwrap();
+    let sittings = || RunFolder::new(&broken).read_sittings();
+    assert_eq!(sittings().len(), 1);
+    let first = sittings().remove(0);
+    assert_eq!((first.from_epoch, first.to_epoch), (0, Some(2)));
+    assert_eq!(first.command_line().as_deref(), Some("mclv train"));
+    assert!(first.seconds().is_some_and(|seconds| seconds < 600) && first.begun > 1_700_000_000);
+    // A damaged line is left out; it stops nothing.
+    let path = RunFolder::new(&broken).sittings();
+    std::fs::write(&path, std::fs::read_to_string(&path).unwrap() + "{\n").unwrap();
+    go_on(&broken, &mut Silent).unwrap();
+    let all = sittings();
+    assert_eq!(all.len(), 2);
+    assert_eq!((&all[0], all[1].from_epoch, all[1].to_epoch), (&first, 2, Some(5)));
+    assert_eq!((all[1].command_line(), all[1].n_ranks), (None, 1));
+    let read = RunFolder::new(&broken).read().unwrap();
+    assert_eq!((read.sittings, read.problems), (all, Vec::new()));
+    for name in ["model.safetensors", "best.safetensors"] {
+        assert_eq!(std::fs::read(whole.join(name)).unwrap(), std::fs::read(broken.join(name)).unwrap());
+    }
 }
 
 /// What `kill -9` leaves behind: an old checkpoint, metrics that ran ahead of it, perhaps half a line.

@@ -19,8 +19,9 @@ use std::path::{Path, PathBuf};
   mclv report runs/pcd-* runs/lvs-* -o comparison.html  compares all these runs on one page
 
 The report is one HTML file that works offline. For one run it shows the likelihood with error
-bands, the warnings, tours, pictures, and the origin of data and model. For several runs it shows
-their curves, their results (mean ± standard deviation over seeds) and the settings that differ.
+bands, the warnings, tours, samples beside the data, pictures, and the origin of data and model. For
+several runs it shows their curves, their results (mean ± standard deviation over seeds) and the
+settings that differ.
 It also lists what is missing or damaged in a run folder.")]
 pub(crate) struct ReportArgs {
     /// Run folders, or files in them
@@ -29,7 +30,7 @@ pub(crate) struct ReportArgs {
     /// File to write [default: report.html, inside the run folder if there is only one run]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
-    /// Leave out tours; this is faster
+    /// Leave out tours, samples and singular values; this is faster
     #[arg(long)]
     pub(crate) no_tours: bool,
     /// Overwrite an existing file
@@ -62,8 +63,8 @@ pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
     })
 }
 
-fn page(run: &RunRecord, with_tours: bool) -> anyhow::Result<Page> {
-    Ok(view::page(run, &View::new(run, with_tours, &Watch::new("report", "tours"))?))
+fn page(run: &RunRecord, is_whole: bool) -> anyhow::Result<Page> {
+    Ok(view::page(run, &View::new(run, is_whole, &Watch::new("report", "tours"))?))
 }
 
 /// Writes a page and returns its size in bytes.

@@ -1,20 +1,24 @@
-//! Pictures and tours of the model of a run.
+//! Pictures, samples and tours of the model of a run.
 
 use super::{tail, toured};
 use mclv::data::{self, DataSpec, Dataset, Rows, Split};
+use mclv::generated::{Generated, GeneratedSettings};
 use mclv::modes::{ModeMap, ModeSettings, ModeShares, mode_shares};
 use mclv::partition::{
     Budget, Effort, Inputs, LogZ, Method, MethodSettings, N_SCOUTS, StepLimit, mclv_from_tours,
     nominal_seconds,
 };
 use mclv::progress::Progress;
-use mclv::sample::{SampleMethod, SampleSettings, Start, sample};
+use mclv::sample::quick_samples;
 use mclv::tour::{Conclusion, Extremes, HiddenChain, TourEngine, TourSettings, Tours};
 use mclv::train::RunRecord;
-use mclv::{Error, Rbm, Result, StoppingSet, UnitUse};
+use mclv::{Error, ModelFile, Rbm, Result, StoppingSet, UnitUse};
+use mclv_report::generated::BesideData;
 use mclv_report::pictures::Reconstructions;
-use mclv_report::run::{ModelPictures, ModelTours, ModelView};
+use mclv_report::run::{ModelPictures, ModelTours, ModelView, Spectrum};
 use mclv_report::tours::Tail;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The largest number of filters that a page shows.
 const MOST_FILTERS: usize = 100;
@@ -38,6 +42,15 @@ const SHARE_SE: f64 = 0.01;
 const EXACT_SECONDS: f64 = 0.02;
 const LADDER_STEPS: u64 = 2_000_000;
 
+/// Samples that are compared with the data, and the most seconds that they may take on a nominal
+/// machine.
+const N_SAMPLES: usize = 1000;
+const SAMPLE_SECONDS: f64 = 4.0;
+
+/// The most models whose singular values are shown, and the most multiplications for all of them.
+const MOST_SPECTRA: usize = 6;
+const MAX_SPECTRUM_WORK: f64 = 1.2e9;
+
 /// Rows used to judge hidden units.
 const UNIT_ROWS: usize = 2000;
 
@@ -49,12 +62,12 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Loads the training rows, computes pictures and runs tours. Parts that fail are noted as
-    /// problems.
+    /// Loads the training rows and computes pictures. If `is_whole`, it also draws samples and runs
+    /// tours, which takes longer. Parts that fail are noted as problems.
     ///
     /// # Errors
     /// [`Error::Cancelled`] if the listener asks to stop.
-    pub(crate) fn new(run: &RunRecord, with_tours: bool, progress: &dyn Progress) -> Result<Self> {
+    pub(crate) fn new(run: &RunRecord, is_whole: bool, progress: &dyn Progress) -> Result<Self> {
         let mut view = Self::default();
         let model = match Model::new(run, progress) {
             Ok(model) => model,
@@ -72,12 +85,24 @@ impl View {
         if model.data.is_some() {
             view.shown.units = view.note("hidden units", model.unit_use())?;
         }
-        if with_tours && model.data.is_some() {
+        if is_whole {
+            view.shown.spectra = view.note("singular values", model.spectra())?.unwrap_or_default();
+        }
+        if is_whole && model.data.is_some() {
             let made = view.note("tours", model.tours(progress))?;
             (view.shown.tours, view.log_z) = made.unzip();
             view.shown.modes = view.note("modes", model.modes(progress))?;
+            view.shown.beside_data = view.note("samples", model.beside_data(progress))?;
+        }
+        if let (Some(pictures), Some(beside)) = (&mut view.shown.pictures, &view.shown.beside_data) {
+            pictures.samples = first_values(&Rows::Bits(beside.samples.v.clone()), PAGE_CHAINS);
         }
         Ok(view)
+    }
+
+    /// Says whether the training is running.
+    pub(crate) fn set_running(&mut self, is_running: bool) {
+        self.shown.is_running = is_running;
     }
 
     /// Returns the value. An error becomes one of the problems, unless the listener asked to stop.
@@ -197,14 +222,98 @@ impl<'a> Model<'a> {
         Ok(Some((snapshot.epoch, values(&Rows::Reals(means)))))
     }
 
-    /// Samples of Gibbs chains after 1,000 steps.
+    /// At most `most` samples: draws of zeros and ones.
     ///
     /// # Errors
     /// If the listener asks to stop.
-    pub(crate) fn samples(&self, progress: &dyn Progress) -> Result<Vec<Vec<f32>>> {
-        let method = Some(SampleMethod::Gibbs);
-        let settings = SampleSettings { method, seed: self.seed(), ..SampleSettings::default() };
-        Ok(values(&sample(self.rbm, &settings, Start::Bias, None, progress)?.rows()))
+    pub(crate) fn samples(&self, most: usize, progress: &dyn Progress) -> Result<Vec<Vec<f32>>> {
+        let samples = quick_samples(self.rbm, most, SAMPLE_SECONDS, self.seed(), progress)?;
+        Ok(values(&Rows::Bits(samples.v)))
+    }
+
+    /// Samples beside the training rows, and beside test rows if there are some.
+    ///
+    /// # Errors
+    /// If there are no training rows, or the listener asks to stop.
+    pub(crate) fn beside_data(&self, progress: &dyn Progress) -> Result<BesideData> {
+        let rows = self.rows()?;
+        let seed = self.seed();
+        let samples = quick_samples(self.rbm, N_SAMPLES, SAMPLE_SECONDS, seed, progress)?;
+        let held_out = self.test_rows(progress)?;
+        let settings = GeneratedSettings { seed, ..GeneratedSettings::default() };
+        let generated = Generated::new(&samples.v, rows, held_out.as_ref(), &settings)?;
+        let is_grey = !matches!(rows, Rows::Bits(_));
+        Ok(BesideData { samples, generated, is_grey, held_out: held_out.map(|_| Split::Test.to_string()) })
+    }
+
+    /// The test rows; `None` if there are none of their own.
+    fn test_rows(&self, progress: &dyn Progress) -> Result<Option<Rows>> {
+        let input = self.run.input.as_ref();
+        let spec = input.map(|input| DataSpec { split: Split::Test, ..input.data.clone() });
+        match spec.map(|spec| data::load(&spec, progress)) {
+            Some(Ok(test)) => Ok(Some(test.rows).filter(|rows| self.rows().is_ok_and(|train| train != rows))),
+            Some(Err(Error::Empty { .. })) | None => Ok(None),
+            Some(Err(e)) => Err(e),
+        }
+    }
+
+    /// The singular values of the weights of the models that are there: the initial model, snapshots,
+    /// the best model, the last checkpoint and the last model. Empty if they take too long.
+    ///
+    /// # Errors
+    /// If a snapshot cannot be read.
+    pub(crate) fn spectra(&self) -> Result<Vec<Spectrum>> {
+        let (n_visible, n_hidden) = (self.rbm.n_visible() as f64, self.rbm.n_hidden() as f64);
+        let small = n_visible.min(n_hidden);
+        let work = n_visible * n_hidden * small + 4.0 / 3.0 * small.powi(3);
+        let most = ((MAX_SPECTRUM_WORK / work) as usize).min(MOST_SPECTRA);
+        if most == 0 {
+            return Ok(Vec::new());
+        }
+        let models = self.models_by_epoch()?;
+        let all: Vec<(&usize, &Cow<'_, Rbm>)> = models.iter().collect();
+        // The first and the last are among them.
+        let chosen = match most {
+            1 => vec![all.len() - 1],
+            most => {
+                let n = most.min(all.len());
+                (0..n).map(|k| k * (all.len() - 1) / (n - 1).max(1)).collect()
+            }
+        };
+        let of = |(&epoch, rbm): (&usize, &Cow<'_, Rbm>)| Spectrum {
+            epoch,
+            values: rbm.singular_values(),
+            by_chance: rbm.singular_value_by_chance(),
+        };
+        Ok(chosen.into_iter().map(|k| of(all[k])).collect())
+    }
+
+    /// The models of the run, by the number of epochs that they were trained for. There is at least
+    /// one.
+    fn models_by_epoch(&self) -> Result<BTreeMap<usize, Cow<'a, Rbm>>> {
+        let run = self.run;
+        let epoch_of =
+            |file: &ModelFile| file.provenance.history["epoch"].as_u64().map(|epoch| epoch as usize);
+        let mut models: BTreeMap<usize, Cow<'a, Rbm>> = BTreeMap::new();
+        let is_weighted = run.input.as_ref().is_some_and(|input| input.weights.is_some());
+        if let (Some(settings), Some(data), false) = (&run.settings, &self.data, is_weighted) {
+            let initial = settings.init.model(&data.rows, settings.n_hidden, settings.seed)?;
+            models.insert(0, Cow::Owned(initial));
+        }
+        for epoch in run.folder.snapshot_epochs() {
+            models.insert(epoch, Cow::Owned(ModelFile::load(run.folder.snapshot(epoch))?.rbm));
+        }
+        if let Ok(best) = ModelFile::load(run.folder.best_model())
+            && let Some(epoch) = epoch_of(&best)
+        {
+            models.insert(epoch, Cow::Owned(best.rbm));
+        }
+        if let Some(checkpoint) = &run.snapshot {
+            models.insert(checkpoint.epoch, Cow::Borrowed(&checkpoint.rbm));
+        }
+        let last = run.model.as_ref().and_then(epoch_of).unwrap_or(run.epochs_done());
+        models.insert(last, Cow::Borrowed(self.rbm));
+        Ok(models)
     }
 
     /// At most `n` training rows and their mean-field reconstructions.
@@ -223,6 +332,7 @@ impl<'a> Model<'a> {
             shape,
             n_hidden: self.n_hidden(),
             filters: self.filters(),
+            samples: Vec::new(),
             chains: self.chains(PAGE_CHAINS)?,
             reconstructions: match &self.data {
                 Some(_) => Some(self.reconstructions(PAGE_ROWS)?),
@@ -314,6 +424,11 @@ impl<'a> Model<'a> {
 fn spread(n_rows: usize, n: usize) -> Vec<usize> {
     let n = n.min(n_rows);
     (0..n).map(|k| k * n_rows / n).collect()
+}
+
+/// The values of the first `n` rows.
+fn first_values(rows: &Rows, n: usize) -> Vec<Vec<f32>> {
+    values(&rows.select(&(0..n.min(rows.n_rows())).collect::<Vec<_>>()))
 }
 
 /// The values of each row.

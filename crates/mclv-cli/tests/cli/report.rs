@@ -1,7 +1,7 @@
 //! Reports, figures and event files, as people ask for them.
 
 use crate::support::Sandbox;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// A small run of 6 epochs, each evaluated.
 fn train(sandbox: &Sandbox, output: &str, more: &[&str]) {
@@ -61,6 +61,14 @@ fn training_ends_in_a_report_of_what_was_recorded() {
         "SHA-256",
         "mclv train --config",
         "low on average",
+        "Means of visible units",
+        "Correlations of pairs of visible units",
+        "Principal components",
+        "Distance to the nearest training row",
+        "noise alone would give",
+        "Singular values of the weights",
+        "Draws of zeros and ones",
+        "1000 independent exact samples, beside 1297 training rows. Rows are grey",
     ] {
         assert!(html.contains(text), "{text}");
     }
@@ -76,9 +84,26 @@ fn training_ends_in_a_report_of_what_was_recorded() {
         likelihood[0]["y"].as_array().unwrap().iter().map(|y| y.as_f64().unwrap()).collect();
     assert_eq!((recorded.len(), drawn.len()), (6, 6));
     assert!(recorded.iter().zip(&drawn).all(|(a, b)| (a - b).abs() < 1e-4), "{recorded:?} {drawn:?}");
+    // When, where and by which command, and the terms.
+    let sittings = read(&sandbox, "run/sittings.jsonl");
+    let sitting: Value = serde_json::from_str(sittings.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        (sittings.lines().count(), &sitting["from_epoch"], &sitting["to_epoch"]),
+        (1, &0.into(), &6.into())
+    );
+    for text in ["mclv train digits --n-hidden 12 --epochs 6", " UTC</td>", "0 to 6", " cores, ", " threads"]
+    {
+        assert!(html.contains(text), "{text}");
+    }
+    assert!(
+        html.contains(r#"popovertarget="term-log-z""#) && html.contains(r#"<div popover id="term-log-z""#)
+    );
     // A second report of the same run has the same charts.
     sandbox.succeeds(&["report", "run", "-o", "again.html"]);
     assert_eq!(self::charts(&read(&sandbox, "again.html")), charts);
+    // Without tours there are no samples.
+    sandbox.succeeds(&["report", "run", "-o", "quick.html", "--no-tours"]);
+    assert!(!read(&sandbox, "quick.html").contains("noise alone would give"));
     sandbox.refuses(&["report", "run", "-o", "again.html"], &["again.html", "--force"]);
 }
 
@@ -132,10 +157,16 @@ fn several_runs_are_compared() {
     sandbox.succeeds(&["report", "a", "b", "c", "cd"]);
     let html = read(&sandbox, "report.html");
     assert!(is_self_contained(&html) && html.contains("4 runs") && html.contains(r#"data-run="cd""#));
-    let by_epoch = &charts(&html)["likelihood-0"][0]["series"];
-    let names: Vec<&str> = by_epoch.as_array().unwrap().iter().map(|s| s["run"].as_str().unwrap()).collect();
-    assert_eq!(names, ["a", "b", "c", "cd"]);
-    assert_eq!(charts(&html)["likelihood-0"][1]["x"]["label"], "wall time (s)");
+    // First the mean over seeds, then single runs.
+    let tabs = &charts(&html)["likelihood-0"];
+    let of_tab = |tab: usize| -> Vec<Value> {
+        tabs[tab]["series"].as_array().unwrap().iter().map(|s| s["runs"].clone()).collect()
+    };
+    assert_eq!(of_tab(0), [json!(["a", "b", "c"]), json!(["cd"])]);
+    assert_eq!(of_tab(1), [json!(["a"]), json!(["b"]), json!(["c"]), json!(["cd"])]);
+    assert!(tabs[0]["series"][0]["low"].is_array() && tabs[0]["series"][1].get("low").is_none());
+    assert_eq!(tabs[0]["series"][0]["name"], "a, … (LVS-3 carry) (3 seeds)");
+    assert_eq!(tabs[2]["x"]["label"], "wall time (s)");
 
     // Mean and standard deviation over the three seeds, by hand.
     let last = |run: &str| {
@@ -147,6 +178,19 @@ fn several_runs_are_compared() {
     let mean = values.iter().sum::<f64>() / 3.0;
     let sd = (values.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 2.0).sqrt();
     assert!(html.contains(&format!("{mean:.3} ± {sd:.3}")), "{mean} ± {sd}");
+    let mean_of_chart = tabs[0]["series"][0]["y"].as_array().unwrap().last().unwrap().as_f64().unwrap();
+    assert!((mean_of_chart - mean).abs() < 1e-4);
+    sandbox.succeeds(&["plot", "likelihood", "a", "b", "c", "cd", "--mean", "-o", "mean.svg"]);
+    let svg = read(&sandbox, "mean.svg");
+    assert!(svg.contains("3 seeds") && svg.contains(">cd</text>") && svg.contains("fill-opacity"));
+    sandbox.refuses(
+        &["plot", "likelihood", "a", "cd", "--mean", "-o", "none.svg"],
+        &["--mean", "only in the seed"],
+    );
+    sandbox.refuses(
+        &["plot", "likelihood", "a", "b", "--mean", "--against", "time", "-o", "none.svg"],
+        &["--mean", "--against time"],
+    );
     assert!(html.contains(r#"<td>train.gradient</td>"#) && html.contains(r#"<td class="marked">cd</td>"#));
 }
 
@@ -176,20 +220,31 @@ fn figures_are_drawn_with_the_names_they_are_given() {
     for (what, run) in [
         ("ccdf", "run"),
         ("filters", "run"),
-        ("samples", "run"),
         ("samples", "cd"),
+        ("chains", "run"),
         ("reconstructions", "run"),
         ("tours", "run"),
+        ("spectrum", "run"),
+        ("means", "run"),
+        ("correlations", "run"),
+        ("projections", "run"),
+        ("neighbours", "run"),
     ] {
-        for extension in ["svg", "png"] {
+        for (extension, start) in [("svg", "<svg".as_bytes()), ("png", b"\x89PNG"), ("pdf", b"%PDF")] {
             let file = format!("{what}-{run}.{extension}");
             sandbox.succeeds(&["plot", what, run, "-o", &file]);
-            let bytes = sandbox.bytes(&file);
-            assert!(bytes.starts_with(if extension == "svg" { b"<svg" } else { b"\x89PNG" }), "{file}");
+            assert!(sandbox.bytes(&file).starts_with(start), "{file}");
         }
     }
+    // Twelve filters of 8 × 8 weights: eight in a line, with four pixels between them.
+    let width = |file: &str| u32::from_be_bytes(sandbox.bytes(file)[16..20].try_into().unwrap());
+    sandbox.succeeds(&["plot", "filters", "run", "--scale", "20", "-o", "large.png"]);
+    assert_eq!(width("large.png") - width("filters-run.png"), 2 * 8 * 8 * (20 - 7));
+    sandbox.refuses(&["plot", "means", "run", "--scale", "3", "-o", "m.svg"], &["--scale is for pictures"]);
+    sandbox.refuses_usage(&["plot", "filters", "run", "--scale", "0", "-o", "m.svg"], &["--scale"]);
+    sandbox.refuses(&["plot", "chains", "cd", "-o", "c.svg"], &["keeps no chains", "draw `samples`"]);
     sandbox.refuses(&["plot", "filters", "run", "cd", "-o", "f.svg"], &["shows one run"]);
-    sandbox.refuses(&["plot", "filters", "run", "-o", "f.pdf"], &["f.pdf", ".svg and .png"]);
+    sandbox.refuses(&["plot", "filters", "run", "-o", "f.eps"], &["f.eps", ".svg, .png and .pdf"]);
 }
 
 #[test]

@@ -274,7 +274,8 @@ fn likelihoods_of_different_data_are_never_drawn_on_one_axis() {
         let charts: Value = serde_json::from_str(data).unwrap();
         let runs = |chart: &Value| -> Vec<String> {
             let series = chart[0]["series"].as_array().unwrap().iter();
-            series.map(|s| s["run"].as_str().unwrap().to_owned()).collect()
+            let runs = series.flat_map(|s| s["runs"].as_array().unwrap());
+            runs.map(|run| run.as_str().unwrap().to_owned()).collect()
         };
         let named = charts.as_object().unwrap().iter().filter(|(name, _)| name.starts_with("likelihood"));
         named.map(|(_, chart)| runs(chart)).collect()

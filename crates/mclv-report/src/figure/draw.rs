@@ -12,6 +12,8 @@ pub(super) const TITLE: f64 = 14.0;
 const WIDE: f64 = 0.6;
 /// Lines with fewer points than this show their points.
 const FEW: usize = 40;
+/// Series with more dots than this get smaller dots, through which others can be seen.
+const MANY: usize = 100;
 
 /// The frame of the plot in the figure.
 struct Frame {
@@ -337,6 +339,9 @@ impl Places<'_> {
                 }
             }
             (Mark::Bars, Pass::Under) => self.bars(svg, k, &colour, theme),
+            (Mark::Points, Pass::Over) if series.points.len() > MANY => {
+                self.cloud(svg, series.points.iter().filter(|p| shown(p)), &colour);
+            }
             (Mark::Points, Pass::Over) => {
                 self.error_bars(svg, series.points.iter().filter(|p| shown(p)), 0.0, &colour);
                 self.dots(svg, series.points.iter().filter(|p| shown(p)), 3.5, &colour);
@@ -351,6 +356,18 @@ impl Places<'_> {
             let (x, y) = (number(x), number(y));
             svg.add(format_args!(r#"<circle cx="{x}" cy="{y}" r="{radius}" fill="{colour}"/>"#));
         }
+    }
+
+    /// Many dots as one path: round ends of lines without length.
+    fn cloud<'p>(&self, svg: &mut Svg, points: impl Iterator<Item = &'p Point>, colour: &str) {
+        let mut path = String::new();
+        for p in points {
+            let (x, y) = (self.at)(p);
+            let _ = write!(path, "M{} {}h0", number(x), number(y));
+        }
+        svg.add(format_args!(
+            r#"<path d="{path}" stroke="{colour}" stroke-width="4.5" stroke-linecap="round" stroke-opacity="0.55" fill="none"/>"#
+        ));
     }
 
     fn curve(&self, path: &mut String, run: &[Point], mark: Mark) {

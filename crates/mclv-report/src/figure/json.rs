@@ -17,11 +17,13 @@ impl Figure {
             .flatten()
             .filter(|&y| y > 0.0)
             .fold(f64::INFINITY, f64::min);
-        let series: Vec<Value> =
-            self.series.iter().enumerate().map(|(k, s)| self.series_json(s, k, floor)).collect();
-        // Bars, error bars and axes of names are shown only as a static figure.
+        // Bars, error bars and axes of names are shown only as a static figure, which needs no data.
         let still = !self.x.names.is_empty()
             || self.series.iter().any(|s| !matches!(s.mark, Mark::Line | Mark::Step));
+        let of = |(k, s): (usize, &Series)| {
+            if still { json!({ "name": s.name }) } else { self.series_json(s, k, floor) }
+        };
+        let series: Vec<Value> = self.series.iter().enumerate().map(of).collect();
         json!({ "title": self.title, "x": axis(&self.x), "y": axis(&self.y), "series": series, "still": still })
     }
 
@@ -32,7 +34,7 @@ impl Figure {
         let column =
             |of: &dyn Fn(&super::Point) -> Value| -> Vec<Value> { points.iter().map(|p| of(p)).collect() };
         let mark = if series.mark == Mark::Step { "step" } else { "line" };
-        let mut json = json!({ "name": series.name, "mark": mark, "dashed": series.dashed, "run": series.run,
+        let mut json = json!({ "name": series.name, "mark": mark, "dashed": series.dashed, "runs": series.runs,
             "colour": series.colour.unwrap_or(k) % super::N_COLOURS,
             "x": column(&|p| json!(short(p.x))), "y": column(&|p| value(p.y)) });
         if series.points.iter().any(|p| p.limits.is_some_and(|(low, high)| low < high)) {

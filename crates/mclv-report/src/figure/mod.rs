@@ -1,4 +1,4 @@
-//! Static figures as SVG and PNG: lines with bands, steps, points with error bars, bars, and grids
+//! Static figures as SVG, PNG and PDF: lines with bands, steps, points with error bars, bars, and grids
 //! of pictures.
 //!
 //! ```
@@ -16,6 +16,7 @@ mod colour;
 mod draw;
 mod json;
 mod letters;
+mod pdf;
 mod pictures;
 mod raster;
 mod stack;
@@ -76,7 +77,7 @@ pub struct Series {
     points: Vec<Point>,
     dashed: bool,
     colour: Option<usize>,
-    run: String,
+    runs: Vec<String>,
 }
 
 impl Series {
@@ -87,7 +88,7 @@ impl Series {
             points: points.into_iter().collect(),
             dashed: false,
             colour: None,
-            run: String::new(),
+            runs: Vec::new(),
         }
     }
 
@@ -125,10 +126,11 @@ impl Series {
         self
     }
 
-    /// Assigns the series to a run, which readers of a page can hide.
+    /// Assigns the series to a run, or to several by several calls. Readers of a page can hide runs; a
+    /// series is hidden if all its runs are.
     #[must_use]
     pub fn of_run(mut self, run: impl Into<String>) -> Self {
-        self.run = run.into();
+        self.runs.push(run.into());
         self
     }
 }
@@ -219,6 +221,10 @@ impl Figure {
         set(&mut self.x.label, x);
         set(&mut self.y.label, y);
         self
+    }
+
+    pub(crate) fn title(&self) -> &str {
+        &self.title
     }
 
     /// Returns true if no point can be shown on both axes.

@@ -24,10 +24,15 @@ pub struct PictureGrid {
     pictures: Vec<Vec<f32>>,
     captions: Vec<String>,
     row_names: Vec<String>,
+    framed: bool,
+    pixels_per_unit: Option<usize>,
 }
 
 /// Approximate pixels of the longer side of a picture.
 const SIDE: usize = 56;
+/// The number of colours of a scale, and the width of each.
+const SHADES: usize = 21;
+const SHADE: f64 = 4.0;
 
 impl PictureGrid {
     /// Pictures of `(height, width)` values, `n_columns` per line. Pictures of another size are
@@ -47,7 +52,24 @@ impl PictureGrid {
             pictures: pictures.into_iter().filter(fits).collect(),
             captions: Vec::new(),
             row_names: Vec::new(),
+            framed: false,
+            pixels_per_unit: None,
         }
+    }
+
+    /// Draws an edge around each picture, and below all pictures a scale of the colours.
+    #[must_use]
+    pub fn framed(mut self) -> Self {
+        self.framed = true;
+        self
+    }
+
+    /// Draws each value as a square of this many pixels. Without it, the longer side of a picture has
+    /// about 56 pixels.
+    #[must_use]
+    pub fn pixels_per_unit(mut self, n: Option<usize>) -> Self {
+        self.pixels_per_unit = n;
+        self
     }
 
     /// Changes how values are coloured.
@@ -88,7 +110,7 @@ impl PictureGrid {
     /// The grid as an SVG element. The pixels are an embedded PNG, or squares for the rasteriser.
     pub(super) fn draw(&self, theme: Theme, reader: Reader) -> String {
         let (height, width) = self.shape;
-        let scale = (SIDE / height.max(width).max(1)).max(1);
+        let scale = self.pixels_per_unit.unwrap_or(SIDE / height.max(width).max(1)).max(1);
         let (cell_width, cell_height) = ((width * scale) as f64, (height * scale) as f64);
         let names = self.row_names.iter().map(|n| n.chars().count()).max().unwrap_or(0) as f64 * 7.0;
         let (left, top) = (12.0 + names, if self.title.is_empty() { 12.0 } else { 34.0 });
@@ -102,7 +124,8 @@ impl PictureGrid {
             if captions.into_iter().any(|c| !c.is_empty()) { 18.0 } else { 4.0 }
         };
         let top_of = |row: usize| top + (0..row).map(|r| cell_height + captioned(r)).sum::<f64>();
-        let total_height = top_of(n_rows) + 8.0;
+        let bottom = top_of(n_rows);
+        let total_height = bottom + if self.framed { 36.0 } else { 8.0 };
 
         let mut svg = Svg::open(total_width, total_height, &self.title, theme, reader);
         let (ink, faint) = (theme.colour(Role::Ink), theme.colour(Role::Faint));
@@ -129,12 +152,58 @@ impl PictureGrid {
                 )),
                 Reader::Raster => squares(&mut svg, (x, y), &pixels, width, scale as f64),
             }
+            if self.framed {
+                svg.add(format_args!(
+                    r#"<rect x="{}" y="{}" width="{}" height="{}" fill="none" stroke="{faint}" stroke-opacity="0.6"/>"#,
+                    number(x - 0.5),
+                    number(y - 0.5),
+                    number(cell_width + 1.0),
+                    number(cell_height + 1.0)
+                ));
+            }
             if let Some(caption) = self.captions.get(k) {
                 let place = (x + cell_width / 2.0, y + cell_height + 12.0);
                 svg.words(place, "middle", Style { size: 11.0, ..Style::plain(&faint) }, caption);
             }
         }
+        if self.framed {
+            self.scale_of_colours(&mut svg, (left, bottom + 8.0), largest, &faint);
+        }
         svg.close()
+    }
+
+    /// Draws a bar of all colours between the values that have them.
+    fn scale_of_colours(&self, svg: &mut Svg, (left, top): (f64, f64), largest: f32, faint: &str) {
+        let (low, high) = match self.shades {
+            Shades::Grey => (0.0, 1.0),
+            Shades::Signed => (-largest, largest),
+        };
+        let text = |x: f32| {
+            let text = if self.shades == Shades::Grey { format!("{x:.0}") } else { format!("{x:.2}") };
+            text.replacen('-', "−", 1)
+        };
+        let style = Style { size: 11.0, ..Style::plain(faint) };
+        let wide = |text: &str| text.chars().count() as f64 * 7.0;
+        let bar = left + wide(&text(low)) + 4.0;
+        svg.words((left, top + 10.0), "start", style, &text(low));
+        for k in 0..SHADES {
+            let value = low + (high - low) * k as f32 / (SHADES - 1) as f32;
+            let [r, g, b] = self.shades.pixel(value, largest);
+            let x = number(bar + k as f64 * SHADE);
+            svg.add(format_args!(
+                r##"<rect x="{x}" y="{}" width="{}" height="10" fill="#{r:02x}{g:02x}{b:02x}"/>"##,
+                number(top),
+                number(SHADE)
+            ));
+        }
+        let width = SHADES as f64 * SHADE;
+        svg.add(format_args!(
+            r#"<rect x="{}" y="{}" width="{}" height="11" fill="none" stroke="{faint}" stroke-opacity="0.6"/>"#,
+            number(bar - 0.5),
+            number(top - 0.5),
+            number(width + 1.0)
+        ));
+        svg.words((bar + width + 6.0, top + 10.0), "start", style, &text(high));
     }
 }
 

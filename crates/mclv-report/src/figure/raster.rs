@@ -1,6 +1,7 @@
 //! Turns figures into pixels and files.
 
 use super::draw::{self, Reader};
+use super::pdf::pdf_of_svg;
 use super::{Figure, PictureGrid, Theme};
 use mclv::{Error, Result, write_atomically};
 use resvg::{tiny_skia, usvg};
@@ -30,6 +31,11 @@ pub trait Drawing {
     fn png(&self, scale: f32) -> Vec<u8> {
         png_of_svg(&self.shapes(), scale)
     }
+
+    /// The figure as a PDF file of one page.
+    fn pdf(&self) -> Vec<u8> {
+        pdf_of_svg(&self.shapes())
+    }
 }
 
 impl Drawing for Figure {
@@ -52,7 +58,7 @@ impl Drawing for PictureGrid {
     }
 }
 
-/// Writes a figure or a grid of pictures. The extension (`.svg` or `.png`) decides the format.
+/// Writes a figure or a grid of pictures. The extension (`.svg`, `.png` or `.pdf`) decides the format.
 ///
 /// # Errors
 /// If the extension is a different one, or the file cannot be written.
@@ -60,7 +66,8 @@ pub fn save(drawing: &dyn Drawing, path: &Path) -> Result<()> {
     match path.extension().map(|e| e.to_string_lossy().to_lowercase()).as_deref() {
         Some("svg") => write_atomically(path, drawing.svg(Theme::Paper).as_bytes()),
         Some("png") => write_atomically(path, &drawing.png(2.0)),
-        _ => Err(Error::UnknownFormat { path: path.into(), known: ".svg and .png" }),
+        Some("pdf") => write_atomically(path, &drawing.pdf()),
+        _ => Err(Error::UnknownFormat { path: path.into(), known: ".svg, .png and .pdf" }),
     }
 }
 

@@ -91,6 +91,10 @@ impl Column {
     pub fn number(text: impl Into<String>) -> Self {
         Self { text: text.into(), number: true }
     }
+
+    pub(super) fn name(&self) -> &str {
+        &self.text
+    }
 }
 
 /// Rows under a header.

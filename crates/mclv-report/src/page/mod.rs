@@ -7,9 +7,11 @@
 //! ```
 
 mod block;
+mod terms;
 mod view;
 
 pub use block::{Block, Cell, Column, Level, Section, Table, Verdict};
+pub use terms::{TERMS, Term};
 
 /// A page: a title and sections.
 #[derive(Clone, Debug)]
@@ -45,16 +47,39 @@ impl Page {
 
     /// The page as HTML.
     pub fn html(&self) -> String {
-        view::page(self, false)
+        view::page(self, None)
     }
 
     /// The page as HTML that asks its server for updates (`state?since=VERSION`) while it is open.
-    pub fn live_html(&self) -> String {
-        view::page(self, true)
+    pub fn live_html(&self, live: &Live) -> String {
+        view::page(self, Some(live))
     }
 
     /// An update for an open page, as the script of [`live_html`](Self::live_html) expects it.
-    pub fn state(&self, version: &str, done: bool) -> String {
-        view::state(self, version, done)
+    pub fn state(&self, version: &str, live: &Live) -> String {
+        view::state(self, version, live)
+    }
+}
+
+/// How far the training has come that a live page shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// Epochs made.
+    pub epoch: usize,
+    /// Epochs to make, if that is known.
+    pub of: Option<usize>,
+    /// True if the training has ended.
+    pub ended: bool,
+}
+
+impl Live {
+    /// What the page says, for example `training, epoch 12 of 100`.
+    pub fn text(&self) -> String {
+        let Self { epoch, of, ended } = *self;
+        let of_all = of.filter(|&of| !ended || of != epoch).map_or(String::new(), |of| format!(" of {of}"));
+        match ended {
+            true => format!("training ended after {epoch}{of_all} epochs"),
+            false => format!("training, epoch {epoch}{of_all}"),
+        }
     }
 }

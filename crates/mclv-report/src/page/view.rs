@@ -1,10 +1,12 @@
 //! Fills in the template of a page.
 
-use super::{Block, Page, Section};
+use super::terms::{TERMS, term_of};
+use super::{Block, Live, Page, Section};
 use crate::figure::{Drawing, Theme, page_variables};
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
@@ -14,8 +16,12 @@ static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     templates
 });
 
-pub(super) fn page(page: &Page, live: bool) -> String {
-    let (sections, charts) = sections(page);
+pub(super) fn page(page: &Page, live: Option<&Live>) -> String {
+    let Parts { sections, charts, terms } = parts(page);
+    let terms: Vec<Value> = terms
+        .iter()
+        .map(|&k| json!({ "id": id_of_term(k), "name": TERMS[k].name, "sentence": TERMS[k].sentence }))
+        .collect();
     let context = json!({
         "title": page.title,
         "subtitle": page.subtitle,
@@ -29,7 +35,8 @@ pub(super) fn page(page: &Page, live: bool) -> String {
         "css": concat!(include_str!("../../assets/uplot/uPlot.min.css"), include_str!("../../assets/page.css")),
         "uplot": include_str!("../../assets/uplot/uPlot.iife.min.js"),
         "js": include_str!("../../assets/page.js"),
-        "live": live,
+        "live": live.map(Live::text),
+        "terms": terms,
     });
     render(&context)
 }
@@ -47,52 +54,87 @@ fn render(context: &Value) -> String {
     template.render(Serde(context)).expect("the template asks for what it is given")
 }
 
-pub(super) fn state(page: &Page, version: &str, done: bool) -> String {
-    let html = self::page(page, true);
+pub(super) fn state(page: &Page, version: &str, live: &Live) -> String {
+    let html = self::page(page, Some(live));
     let main = html.split_once("<main>").and_then(|(_, rest)| rest.split_once("</main>"));
-    let (_, charts) = sections(page);
-    json!({ "version": version, "done": done, "main": main.map_or("", |(main, _)| main), "charts": charts })
-        .to_string()
+    let charts = parts(page).charts;
+    json!({ "version": version, "done": live.ended, "text": live.text(), "main": main.map_or("", |(main, _)| main),
+        "charts": charts })
+    .to_string()
 }
 
-fn sections(page: &Page) -> (Vec<Value>, Map<String, Value>) {
-    let mut charts = Map::new();
-    let sections = page.sections.iter().map(|section| section_view(section, &mut charts)).collect();
-    (sections, charts)
+/// What the template shows of the sections.
+#[derive(Default)]
+struct Parts {
+    sections: Vec<Value>,
+    charts: Map<String, Value>,
+    /// The numbers of the terms that the page explains.
+    terms: BTreeSet<usize>,
 }
 
-fn section_view(section: &Section, charts: &mut Map<String, Value>) -> Value {
-    let id = slug(&section.title);
-    let blocks: Vec<Value> = section.blocks.iter().map(|block| block_view(block, &id, charts)).collect();
-    json!({ "id": id, "title": section.title, "blocks": blocks })
+fn parts(page: &Page) -> Parts {
+    let mut parts = Parts::default();
+    for section in &page.sections {
+        let section = parts.section(section);
+        parts.sections.push(section);
+    }
+    parts
 }
 
-fn block_view(block: &Block, section: &str, charts: &mut Map<String, Value>) -> Value {
-    match block {
-        Block::Note(text) => json!({ "kind": "note", "text": text }),
-        Block::Verdicts(verdicts) => json!({ "kind": "verdicts", "verdicts": verdicts }),
-        Block::Facts(facts) => json!({ "kind": "facts", "facts": facts }),
-        Block::Table(table) => json!({ "kind": "table", "header": table.header, "rows": table.rows,
-            "sortable": table.sortable, "runs": table.runs }),
-        Block::Charts { tabs, wide, note } => {
-            let id = format!("{section}-{}", charts.len());
-            let shown: Vec<_> = tabs.iter().filter(|(_, figure)| !figure.is_empty()).collect();
-            charts.insert(id.clone(), shown.iter().map(|(_, figure)| figure.json()).collect());
-            let tabs: Vec<Value> = shown
-                .iter()
-                .map(|(name, figure)| json!({ "name": name, "svg": figure.svg(Theme::Page) }))
-                .collect();
-            json!({ "kind": "charts", "id": id, "tabs": tabs, "wide": wide, "note": note })
-        }
-        Block::Pictures { grid, note } => {
-            json!({ "kind": "pictures", "svg": grid.svg(Theme::Page), "note": note })
-        }
-        Block::Code(text) => json!({ "kind": "code", "text": text }),
-        Block::Details(title, blocks) => {
-            let blocks: Vec<Value> = blocks.iter().map(|block| block_view(block, section, charts)).collect();
-            json!({ "kind": "details", "title": title, "blocks": blocks })
+impl Parts {
+    fn section(&mut self, section: &Section) -> Value {
+        let id = slug(&section.title);
+        let blocks: Vec<Value> = section.blocks.iter().map(|block| self.block(block, &id)).collect();
+        json!({ "id": id, "title": section.title, "term": self.term(&section.title), "blocks": blocks })
+    }
+
+    /// The term that a label shows, if pages explain it.
+    fn term(&mut self, label: &str) -> Value {
+        let Some(k) = term_of(label) else { return Value::Null };
+        self.terms.insert(k);
+        let last = label.rfind(' ').map_or(0, |space| space + 1);
+        json!({ "id": id_of_term(k), "name": TERMS[k].name, "first": &label[..last], "last": &label[last..] })
+    }
+
+    fn block(&mut self, block: &Block, section: &str) -> Value {
+        match block {
+            Block::Note(text) => json!({ "kind": "note", "text": text }),
+            Block::Verdicts(verdicts) => json!({ "kind": "verdicts", "verdicts": verdicts }),
+            Block::Facts(facts) => {
+                let facts: Vec<Value> =
+                    facts.iter().map(|(name, value)| json!([name, value, self.term(name)])).collect();
+                json!({ "kind": "facts", "facts": facts })
+            }
+            Block::Table(table) => {
+                let terms: Vec<Value> = table.header.iter().map(|column| self.term(column.name())).collect();
+                json!({ "kind": "table", "header": table.header, "terms": terms, "rows": table.rows,
+                    "sortable": table.sortable, "runs": table.runs })
+            }
+            Block::Charts { tabs, wide, note } => {
+                let id = format!("{section}-{}", self.charts.len());
+                let shown: Vec<_> = tabs.iter().filter(|(_, figure)| !figure.is_empty()).collect();
+                self.charts.insert(id.clone(), shown.iter().map(|(_, figure)| figure.json()).collect());
+                let term = shown.first().map_or(Value::Null, |(_, figure)| self.term(figure.title()));
+                let tabs: Vec<Value> = shown
+                    .iter()
+                    .map(|(name, figure)| json!({ "name": name, "svg": figure.svg(Theme::Page) }))
+                    .collect();
+                json!({ "kind": "charts", "id": id, "term": term, "tabs": tabs, "wide": wide, "note": note })
+            }
+            Block::Pictures { grid, note } => {
+                json!({ "kind": "pictures", "svg": grid.svg(Theme::Page), "note": note })
+            }
+            Block::Code(text) => json!({ "kind": "code", "text": text }),
+            Block::Details(title, blocks) => {
+                let blocks: Vec<Value> = blocks.iter().map(|block| self.block(block, section)).collect();
+                json!({ "kind": "details", "title": title, "blocks": blocks })
+            }
         }
     }
+}
+
+fn id_of_term(k: usize) -> String {
+    format!("term-{}", slug(TERMS[k].name))
 }
 
 /// `Tours in training` → `tours-in-training`.
@@ -104,7 +146,9 @@ fn slug(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use crate::figure::{Figure, Point, Series};
-    use crate::page::{Block, Cell, Column, Level, Page, Section, Table, Verdict};
+    use crate::page::{Block, Cell, Column, Level, Live, Page, Section, Table, Verdict};
+
+    const ENDED: Live = Live { epoch: 7, of: Some(9), ended: true };
 
     #[test]
     fn text_stays_text_whatever_it_holds() {
@@ -133,8 +177,8 @@ mod tests {
         assert!(!html.contains("<!--") && !markup.contains("\" onload"));
         let data = html.split(r#"id="charts">"#).nth(1).unwrap().split("</script>").next().unwrap();
         let charts: serde_json::Value = serde_json::from_str(data).unwrap();
-        assert_eq!(charts.as_object().unwrap().values().next().unwrap()[0]["series"][0]["run"], evil);
-        let state: serde_json::Value = serde_json::from_str(&page.state("v1", true)).unwrap();
+        assert_eq!(charts.as_object().unwrap().values().next().unwrap()[0]["series"][0]["runs"][0], evil);
+        let state: serde_json::Value = serde_json::from_str(&page.state("v1", &ENDED)).unwrap();
         assert!(state["main"].as_str().unwrap().contains("<section") && state["done"] == true);
     }
 
@@ -160,6 +204,39 @@ mod tests {
         assert_eq!(shown(&[Level::Note]).0, None);
         assert!(with(&[Level::Note]).html().contains("This page has no verdict."));
         assert!(!with(&[Level::Good]).html().contains("This page has no verdict."));
+    }
+
+    #[test]
+    fn a_live_page_says_how_far_the_training_is() {
+        let text = |epoch, of, ended| Live { epoch, of, ended }.text();
+        assert_eq!(text(3, Some(9), false), "training, epoch 3 of 9");
+        assert_eq!(text(3, None, false), "training, epoch 3");
+        assert_eq!(text(7, Some(9), true), "training ended after 7 of 9 epochs");
+        assert_eq!(text(9, Some(9), true), "training ended after 9 epochs");
+        let page = Page::new("t", "s").with(Section::new("A", [Block::Note("b".into())]));
+        assert!(page.live_html(&ENDED).contains("training ended after 7 of 9 epochs"));
+        assert!(!page.html().contains("id=\"live\""));
+        let state: serde_json::Value = serde_json::from_str(&page.state("v", &ENDED)).unwrap();
+        assert_eq!(
+            (&state["done"], state["text"].as_str()),
+            (&true.into(), Some("training ended after 7 of 9 epochs"))
+        );
+    }
+
+    #[test]
+    fn terms_are_explained_once_and_beside_every_label() {
+        let header = vec![Column::number("std. error"), Column::text("std. error"), Column::text("other")];
+        let table = Table { header, rows: vec![vec![Cell::text("1"); 3]], sortable: true, runs: Vec::new() };
+        let figure = Figure::new("Learning rate").with(Series::line("", [Point::new(0.0, 1.0)]));
+        let blocks = [Block::facts([("seed", "1")]), Block::Table(table), Block::chart(figure, "")];
+        let html = Page::new("t", "s").with(Section::new("Tours", blocks)).html();
+        for (id, n) in [("seed", 1), ("standard-error", 2), ("learning-rate", 1), ("tour", 1)] {
+            assert_eq!(html.matches(&format!("popovertarget=\"term-{id}\"")).count(), n, "{id}");
+            assert_eq!(html.matches(&format!("id=\"term-{id}\"")).count(), 1, "{id}");
+        }
+        assert_eq!(html.matches("<div popover").count(), 4);
+        assert!(html.contains("aria-label=\"What does “Standard error” mean?\""));
+        assert!(html.contains("The same seed gives the same bytes."));
     }
 
     #[test]

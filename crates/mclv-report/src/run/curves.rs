@@ -1,6 +1,5 @@
 //! Curves over training, from the metrics of a run.
 
-use super::words::estimator;
 use super::{Comparison, DataKind};
 use crate::figure::{Axis, Figure, Point, Series};
 use mclv::statistics::Summary;
@@ -63,6 +62,14 @@ fn both(run: &RunRecord, x: Against) -> (Vec<Point>, Vec<Point>) {
     (train, curve(&run.metrics, x, |m| with_limits(m, m.validation_log_likelihood)))
 }
 
+/// The one curve of a run beside others: of validation rows if there are some, else of training rows.
+fn judged(run: &RunRecord, x: Against) -> (&'static str, Vec<Point>) {
+    match both(run, x) {
+        (train, validation) if validation.is_empty() => ("train", train),
+        (_, validation) => ("validation", validation),
+    }
+}
+
 /// Log-likelihoods of training and validation rows of one run.
 pub fn likelihood(run: &RunRecord, x: Against) -> Figure {
     let (train, validation) = both(run, x);
@@ -77,10 +84,7 @@ pub fn likelihoods(comparison: &Comparison, x: Against) -> Vec<Figure> {
     let figure = |kind: &DataKind| {
         let mut figure = likelihood_figure(&title("Log-likelihood", comparison, kind), x);
         for &k in &kind.runs {
-            let (train, validation) = both(&runs[k], x);
-            // One curve per run: of validation rows if there are some, else of training rows.
-            let (part, points) =
-                if validation.is_empty() { ("train", train) } else { ("validation", validation) };
+            let (part, points) = judged(&runs[k], x);
             let colour = groups.iter().position(|group| group.contains(&k)).unwrap_or(0);
             let series = Series::line(format!("{} {part}", runs[k].name), points);
             figure = figure.with(series.colour(colour).of_run(&runs[k].name));
@@ -95,22 +99,33 @@ fn title(what: &str, comparison: &Comparison, kind: &DataKind) -> String {
     if comparison.kinds.len() > 1 { format!("{what}: {}", kind.name) } else { what.into() }
 }
 
-/// Mean log-likelihood of repeated runs by epoch. Bands are one standard deviation over seeds.
-/// Empty if no run is repeated.
-pub(super) fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figure {
+/// Log-likelihoods by epoch with one curve for each group of runs that differ only in the seed: the
+/// mean of the group, with a band of one standard deviation. Empty if no run of this kind is repeated.
+pub fn mean_likelihood(comparison: &Comparison, kind: &DataKind) -> Figure {
+    let Comparison { runs, groups, curves, .. } = comparison;
     let mut figure =
         likelihood_figure(&title("Log-likelihood, mean over seeds", comparison, kind), Against::Epochs);
-    let repeated = comparison.groups.iter().enumerate().filter(|(_, group)| group.len() > 1);
-    for ((k, group), means) in
-        repeated.zip(&comparison.curves).filter(|((_, group), _)| kind.runs.contains(&group[0]))
-    {
-        let point = |&(epoch, Summary { mean, sd, .. }): &(usize, Summary)| {
-            Point::with_error(epoch as f64, mean, sd.unwrap_or(0.0))
+    let mut means = curves.iter();
+    let mut is_repeated = false;
+    for (k, group) in groups.iter().enumerate() {
+        let curve = if group.len() > 1 { means.next() } else { None };
+        if !kind.runs.contains(&group[0]) {
+            continue;
+        }
+        let points = match curve {
+            Some(means) => {
+                is_repeated = true;
+                let point = |&(epoch, Summary { mean, sd, .. }): &(usize, Summary)| {
+                    Point::with_error(epoch as f64, mean, sd.unwrap_or(0.0))
+                };
+                thinned(means.iter().map(point))
+            }
+            None => judged(&runs[group[0]], Against::Epochs).1,
         };
-        let name = format!("{} ({} seeds)", estimator(&comparison.runs[group[0]]), group.len());
-        figure = figure.with(Series::line(name, thinned(means.iter().map(point))).colour(k));
+        let series = Series::line(comparison.name_of_group(k), points).colour(k);
+        figure = figure.with(group.iter().fold(series, |series, &run| series.of_run(&runs[run].name)));
     }
-    figure
+    if is_repeated { figure } else { Figure::new("") }
 }
 
 type Value = fn(&Metrics) -> Option<f64>;
@@ -233,6 +248,42 @@ pub(super) fn ladders_in_training(run: &RunRecord) -> Vec<(Figure, &'static str)
         ),
     ]
 }
+
+/// The singular values of the weights of a model.
+pub struct Spectrum {
+    /// The number of epochs that the model was trained for.
+    pub epoch: usize,
+    /// The values, the largest first.
+    pub values: Vec<f64>,
+    /// The largest value that independent weights of the same size would have.
+    pub by_chance: f64,
+}
+
+/// The singular values of the weights, one curve for each model, and for the last model what
+/// independent weights would have.
+pub fn spectra(spectra: &[Spectrum]) -> Figure {
+    let mut figure = Figure::new("Singular values of the weights")
+        .x(Axis::linear("number of the value"))
+        .y(Axis::linear("singular value"))
+        .size(540.0, 300.0);
+    for Spectrum { epoch, values, .. } in spectra {
+        let points = values.iter().enumerate().map(|(k, &y)| Point::new((k + 1) as f64, y));
+        figure = figure.with(Series::line(format!("epoch {epoch}"), points));
+    }
+    match spectra.last() {
+        Some(Spectrum { epoch, values, by_chance }) => {
+            let points = [1, values.len().max(2)].map(|k| Point::new(k as f64, *by_chance));
+            let name = format!("independent weights (epoch {epoch})");
+            figure.with(Series::line(name, points).dashed().colour(spectra.len() - 1))
+        }
+        None => figure,
+    }
+}
+
+/// How to read [`spectra`].
+pub(super) const NOTE_ON_SPECTRA: &str = "Each value is the strength of one direction of the visible layer. Values above \
+     the dashed line are larger than independent weights of the same size would give, so the model has learnt these \
+     directions. A curve that hardly moves between epochs means that the weights have settled.";
 
 fn small(title: &str, y: Axis) -> Figure {
     Figure::new(title).x(Against::Epochs.axis()).y(y).size(540.0, 300.0)

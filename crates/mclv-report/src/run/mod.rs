@@ -7,6 +7,6 @@ mod several;
 mod single;
 mod words;
 
-pub use curves::{Against, likelihood, likelihoods, watched};
+pub use curves::{Against, Spectrum, likelihood, likelihoods, mean_likelihood, spectra, watched};
 pub use several::{Comparison, DataKind, Means, several_runs};
 pub use single::{ModelPictures, ModelTours, ModelView, single_run};

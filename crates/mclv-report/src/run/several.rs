@@ -49,20 +49,56 @@ pub struct Means {
     pub seconds: Option<Summary>,
 }
 
+const MEANS: &str = "Runs that differ only in the seed are one curve: their mean, with a band of one standard \
+                     deviation over the seeds. ";
+
+impl Comparison {
+    /// A short name of group number `k`: what its names have in common, and the number of seeds.
+    pub(super) fn name_of_group(&self, k: usize) -> String {
+        let group = &self.groups[k];
+        let first = &self.runs[group[0]].name;
+        if group.len() == 1 {
+            return first.clone();
+        }
+        let common = self.common_name(k);
+        let is_unique = |name: &str| (0..self.groups.len()).all(|j| j == k || self.common_name(j) != name);
+        let name = match common {
+            name if !name.is_empty() && is_unique(&name) => name,
+            _ => format!("{first}, … ({})", estimator(&self.runs[group[0]])),
+        };
+        format!("{name} ({} seeds)", group.len())
+    }
+
+    /// What the names of a group begin with.
+    fn common_name(&self, k: usize) -> String {
+        let mut names = self.groups[k].iter().map(|&run| self.runs[run].name.as_str());
+        let first = names.next().unwrap_or_default();
+        let common = names.fold(first, |common, name| {
+            let same = common.char_indices().zip(name.chars()).find(|((_, a), b)| a != b);
+            &common[..same.map_or(common.len().min(name.len()), |((at, _), _)| at)]
+        });
+        let common = common.trim_end_matches(|c: char| !c.is_alphanumeric());
+        common.trim_end_matches("seed").trim_end_matches(|c: char| !c.is_alphanumeric()).to_owned()
+    }
+}
+
 /// The page of several runs.
 pub fn several_runs(comparison: &Comparison) -> Page {
     let Comparison { runs, kinds, .. } = comparison;
     let mut by_epoch = likelihoods(comparison, Against::Epochs).into_iter();
     let mut by_time = likelihoods(comparison, Against::Seconds).into_iter();
     let charts = kinds.iter().zip(by_epoch.by_ref().zip(by_time.by_ref())).map(|(kind, (epochs, seconds))| {
+        let means = mean_likelihood(comparison, kind);
+        let note = format!(
+            "{}Curves show validation rows if a run has some. The boxes in the table of runs hide and show curves.",
+            if means.is_empty() { "" } else { MEANS }
+        );
         let tabs = vec![
-            ("by epoch".to_owned(), epochs),
-            ("by wall time".to_owned(), seconds),
-            ("mean over seeds".to_owned(), mean_likelihood(comparison, kind)),
+            ("mean over seeds".to_owned(), means),
+            ("single runs".to_owned(), epochs),
+            ("single runs by wall time".to_owned(), seconds),
         ];
-        let note =
-            "Curves show validation rows if a run has some. The boxes in the table of runs hide and show curves.";
-        Block::Charts { tabs, wide: true, note: note.into() }
+        Block::Charts { tabs, wide: true, note }
     });
     let likelihoods = unlike(kinds).map(Block::Verdicts).into_iter().chain(charts).collect::<Vec<_>>();
     let table = [Block::Verdicts(troubles(runs)), Block::Table(table_of_runs(comparison))];
@@ -194,20 +230,33 @@ fn over_seeds(comparison: &Comparison) -> Vec<Block> {
     ]
 }
 
+/// A table with the longer of both lists, of runs or of settings, from top to bottom.
 fn settings(Comparison { runs, settings, .. }: &Comparison) -> Vec<Block> {
     if settings.is_empty() {
         return vec![Block::Note("All runs have the same settings.".into())];
     }
-    let row = |(name, values): &(String, Vec<String>)| {
-        let cell = |value: &String| {
-            let cell = Cell::text(value);
-            if *value == values[0] { cell } else { cell.marked() }
-        };
-        std::iter::once(Cell::text(name)).chain(values.iter().map(cell)).collect()
+    let cell = |values: &[String], run: usize| {
+        let cell = Cell::text(&values[run]);
+        if values[run] == values[0] { cell } else { cell.marked() }
     };
-    let header =
-        std::iter::once(Column::text("setting")).chain(runs.iter().map(|r| Column::text(&r.name))).collect();
-    let rows = settings.iter().map(row).collect();
+    let (header, rows): (Vec<Column>, Vec<Vec<Cell>>) = if runs.len() > settings.len() {
+        let header = settings.iter().map(|(name, _)| Column::text(name));
+        let row = |(k, run): (usize, &RunRecord)| {
+            let cells = settings.iter().map(|(_, values)| cell(values, k));
+            std::iter::once(Cell::text(&run.name)).chain(cells).collect()
+        };
+        (
+            std::iter::once(Column::text("run")).chain(header).collect(),
+            runs.iter().enumerate().map(row).collect(),
+        )
+    } else {
+        let header = runs.iter().map(|run| Column::text(&run.name));
+        let row = |(name, values): &(String, Vec<String>)| {
+            let cells = (0..runs.len()).map(|k| cell(values, k));
+            std::iter::once(Cell::text(name)).chain(cells).collect()
+        };
+        (std::iter::once(Column::text("setting")).chain(header).collect(), settings.iter().map(row).collect())
+    };
     vec![
         Block::Note("Values that differ from the first run are marked.".into()),
         Block::Table(Table { header, rows, sortable: false, runs: Vec::new() }),

@@ -1,19 +1,20 @@
 //! The page of one run.
 
-use super::curves::{self, Against};
+use super::curves::{self, Against, Spectrum};
 use super::words::estimator;
 use super::{likelihood, watched};
 use crate::figure::Figure;
+use crate::generated::{self, BesideData};
 use crate::log_z;
 use crate::modes;
-use crate::page::{Block, Level, Page, Section, Verdict};
+use crate::page::{Block, Cell, Column, Level, Page, Section, Table, Verdict};
 use crate::pictures::{self, Reconstructions, Shape};
 use crate::tours::{self, Toured};
 use mclv::modes::ModeShares;
 use mclv::partition::{Agreement, Guarantee, LogZ};
 use mclv::settings::Spelling;
 use mclv::tour::Extremes;
-use mclv::train::{Metrics, RunRecord, WarningHistory};
+use mclv::train::{Metrics, RunRecord, Sitting, WarningHistory};
 use mclv::{UnitUse, human_seconds};
 
 /// The part of a page about the model itself.
@@ -27,6 +28,12 @@ pub struct ModelView {
     pub units: Option<UnitUse>,
     /// The shares of modes beside those of the training rows, if they could be estimated.
     pub modes: Option<ModeShares>,
+    /// Samples beside the rows of the data, if they could be drawn.
+    pub beside_data: Option<BesideData>,
+    /// The singular values of the weights at some epochs, in order of epochs.
+    pub spectra: Vec<Spectrum>,
+    /// True while the training runs, which a live page shows.
+    pub is_running: bool,
     /// Problems with the parts above, as sentences.
     pub problems: Vec<String>,
 }
@@ -39,6 +46,8 @@ pub struct ModelPictures {
     pub n_hidden: usize,
     /// The weights of hidden units. If there are many units, those with the largest weights.
     pub filters: Vec<Vec<f32>>,
+    /// Samples of the model: draws of zeros and ones. Empty if none were drawn.
+    pub samples: Vec<Vec<f32>>,
     /// The epoch of the last checkpoint, and `E[v|h]` of its chains.
     pub chains: Option<(usize, Vec<Vec<f32>>)>,
     /// Training rows and their reconstructions.
@@ -76,8 +85,11 @@ pub fn single_run(
     let tours = view.tours.as_ref().map_or_else(Vec::new, tour_blocks);
     let log_z = log_z::blocks(estimates, agreement);
     let modes = view.modes.as_ref().map_or_else(Vec::new, modes::blocks);
-    let elsewhere =
-        Page::new("", "").with(Section::new("", tours.iter().chain(&log_z).chain(&modes).cloned()));
+    let beside_data = view.beside_data.as_ref().map_or_else(Vec::new, generated::blocks);
+    let mut training = charts(watched(run));
+    training.push(Block::chart(curves::spectra(&view.spectra), curves::NOTE_ON_SPECTRA));
+    let judged = tours.iter().chain(&log_z).chain(&modes).chain(&beside_data);
+    let elsewhere = Page::new("", "").with(Section::new("", judged.cloned()));
     let mut summarised = verdicts(run, view);
     let is_worrying = |verdict: &Verdict| verdict.level > Level::Note;
     let worst = elsewhere.verdict().filter(|verdict| is_worrying(verdict));
@@ -87,11 +99,12 @@ pub fn single_run(
     Page::new(&run.name, subtitle)
         .with(Section::new("Summary", [Block::Verdicts(summarised), Block::facts(summary(run))]))
         .with(Section::new("Likelihood", [likelihoods]))
-        .with(Section::new("Training", charts(watched(run))))
+        .with(Section::new("Training", training))
         .with(Section::new("Tours in training", charts(curves::tours_in_training(run))))
         .with(Section::new("Ladders in training", charts(curves::ladders_in_training(run))))
         .with(Section::new("Tours", tours))
         .with(Section::new("Modes", modes))
+        .with(Section::new("Generated against data", beside_data))
         .with(Section::new("Pictures", view.pictures.as_ref().map_or_else(Vec::new, picture_blocks)))
         .with(Section::new("log Z", log_z))
         .with(Section::new("Provenance", provenance(run)))
@@ -111,8 +124,15 @@ fn picture_blocks(shown: &ModelPictures) -> Vec<Block> {
     let filters = pictures::filters(&shown.filters, shown.n_hidden, shown.shape);
     let mut blocks =
         vec![Block::pictures(filters, "Blue is negative, orange is positive. All filters share one scale.")];
+    if !shown.samples.is_empty() {
+        let note = "Draws of zeros and ones. Black is 0, white is 1.";
+        blocks.push(Block::pictures(pictures::samples(&shown.samples, shown.shape), note));
+    }
     if let Some((epoch, means)) = &shown.chains {
-        let note = format!("E[v|h] of persistent chains or unfinished tours after epoch {epoch}.");
+        let note = format!(
+            "Means of the visible units, given the hidden states of persistent chains or unfinished tours after epoch \
+             {epoch}. They are smoother than samples."
+        );
         blocks.push(Block::pictures(pictures::chains(means, shown.shape), note));
     }
     if let Some(rows) = &shown.reconstructions {
@@ -196,6 +216,7 @@ fn no_problems(run: &RunRecord, view: &ModelView, has_log_z: bool) -> String {
     checked.extend(run.last_evaluated().map(|_| "the likelihood"));
     checked.extend(view.units.map(|_| "hidden units"));
     checked.extend(view.tours.as_ref().map(|_| "tours and the chain"));
+    checked.extend(view.beside_data.as_ref().map(|_| "samples"));
     checked.extend(view.modes.as_ref().filter(|modes| modes.is_judged()).map(|_| "modes"));
     checked.extend(has_log_z.then_some("log Z"));
     format!("No problems found. Checked: {}.", checked.join(", "))
@@ -232,7 +253,7 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
             }
         }
     }
-    if !run.is_finished {
+    if !run.is_finished && !view.is_running {
         let done = run.epochs_done();
         verdicts.push(Verdict::new(
             Level::Note,
@@ -262,8 +283,14 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
             add("preparation", d.preparation().to_owned());
         }
     }
+    if let Some(last) = run.metrics.last() {
+        let (all, evaluations) = (last.seconds, last.evaluation_seconds);
+        let training = human_seconds((all - evaluations).max(0.0));
+        add("duration", format!("{training} of training, {} of evaluations", human_seconds(evaluations)));
+    }
     add("kernels of this report", mclv::kernels().into());
     let mut blocks = vec![Block::facts(facts)];
+    blocks.extend(sittings(&run.sittings));
     if let Some(config) = &run.config {
         let (path, file) = (run.folder.path().display(), run.folder.config());
         let file = file.file_name().unwrap_or_default().to_string_lossy();
@@ -275,4 +302,29 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
         blocks.push(Block::Details(file.into(), vec![Block::Code(config.clone())]));
     }
     blocks
+}
+
+/// When, on which machine and by which command the run was made.
+fn sittings(sittings: &[Sitting]) -> Vec<Block> {
+    let row = |sitting: &Sitting| {
+        let to = sitting.to_epoch.map_or("?".into(), |epoch| epoch.to_string());
+        let ranks =
+            if sitting.n_ranks > 1 { format!("{} processes, ", sitting.n_ranks) } else { String::new() };
+        vec![
+            Cell::text(sitting.date()),
+            Cell::text(sitting.seconds().map_or("not recorded".into(), |s| human_seconds(s as f64))),
+            Cell::text(format!("{} to {to}", sitting.from_epoch)),
+            Cell::text(format!("{}, {} cores, {}", sitting.machine, sitting.n_cores, sitting.kernels)),
+            Cell::text(format!("{ranks}{} threads", sitting.n_threads)),
+            Cell::text(sitting.command_line().unwrap_or_else(|| "from a library".into())),
+        ]
+    };
+    let header =
+        ["begun", "took", "epochs", "machine", "threads", "command as typed"].map(Column::text).into();
+    vec![Block::Table(Table {
+        header,
+        rows: sittings.iter().map(row).collect(),
+        sortable: false,
+        runs: Vec::new(),
+    })]
 }

@@ -5,6 +5,7 @@ mod centring;
 mod init;
 mod pseudo_likelihood;
 mod rbm;
+mod spectrum;
 mod units;
 
 pub use centring::Offsets;

@@ -1,7 +1,7 @@
 //! Draw samples from a model by the method that suits it.
 
 use super::chains::{BLOCK, ChainSettings, by_gibbs};
-use super::tempering::by_tempering;
+use super::tempering::{self, by_tempering};
 use super::{Given, Ladders, SampleMethod};
 use crate::bits::BitRows;
 use crate::data::{RealRows, Rows, spins};
@@ -31,6 +31,9 @@ const MAX_ENUMERATION: f64 = 60.0;
 /// long as this number of enumerations: measured 16 with 784 visible units, 25 with 64.
 const STATES_PER_GROUP: f64 = 8192.0;
 const DRAW_PASSES: f64 = 25.0;
+
+/// Exact samples for a quick look may take this many seconds longer than Gibbs chains.
+const QUICK: f64 = 0.1;
 
 /// From this R-hat on, chains are said to differ whatever their autocorrelation time is.
 const TOO_HIGH_R_HAT: f64 = 1.1;
@@ -102,6 +105,18 @@ impl Samples {
     pub fn doubt(&self) -> Option<Doubt> {
         let not_renewed = self.ladders.as_ref().map_or(0.0, |ladders| ladders.not_renewed);
         doubt(self.mixing, self.burn_in?, not_renewed)
+    }
+
+    /// Returns true if samples of one ladder are closer to each other than two autocorrelation times,
+    /// so that they are worth fewer independent samples.
+    pub fn are_correlated(&self) -> bool {
+        let thinning = self.ladders.as_ref().and_then(|ladders| ladders.thinning);
+        match (thinning, self.mixing) {
+            (Some(steps), Some(mixing)) => {
+                f64::from(steps) < tempering::TIMES_APART * mixing.autocorrelation_time
+            }
+            _ => false,
+        }
     }
 
     /// Returns the rows to show: the means if they were requested, else the samples.
@@ -257,11 +272,72 @@ pub fn sample(
 /// Returns true if exact samples take at most two seconds longer than Gibbs chains on a nominal
 /// machine.
 fn is_quick(n_visible: usize, n_hidden: usize, n_samples: usize) -> bool {
+    let gibbs = n_samples as f64 * f64::from(BURN_IN) * NOMINAL_STEP * n_visible as f64;
+    nominal_seconds(n_visible, n_hidden) <= MAX_ENUMERATION
+        && exact_seconds(n_visible, n_hidden, n_samples) <= CHEAP_SAMPLES + gibbs
+}
+
+/// The seconds that exact samples take on a nominal machine.
+fn exact_seconds(n_visible: usize, n_hidden: usize, n_samples: usize) -> f64 {
     let n_groups = (n_visible.min(n_hidden) as f64).exp2() / STATES_PER_GROUP;
     let share_drawn = (n_samples as f64 / n_groups).min(1.0);
-    let enumeration = nominal_seconds(n_visible, n_hidden);
-    let gibbs = n_samples as f64 * f64::from(BURN_IN) * NOMINAL_STEP * n_visible as f64;
-    enumeration <= MAX_ENUMERATION && enumeration * (1.0 + DRAW_PASSES * share_drawn) <= CHEAP_SAMPLES + gibbs
+    nominal_seconds(n_visible, n_hidden) * (1.0 + DRAW_PASSES * share_drawn)
+}
+
+/// Draws at most `n_samples` samples for a look at a model, by the rules of [`sample`], but within a
+/// small time: about `max_seconds` of a nominal machine, or four times what Gibbs chains would take if
+/// that is less. There are fewer samples if they would take longer. Samples of one ladder can be
+/// closer to each other than two autocorrelation times ([`Samples::are_correlated`]).
+///
+/// A limit of time can rule tempering out. The samples then come from Gibbs chains although these do
+/// not mix, and [`Samples::doubt`] says so. The time is computed from the sizes of the model, not
+/// measured, so the same seed gives the same samples.
+///
+/// ```
+/// use mclv::{Rbm, progress::Silent, sample::quick_samples};
+/// let rbm = Rbm::new(1, 1, &[0.0], &[9.0], &[0.0])?;
+/// let samples = quick_samples(&rbm, 100, 1.0, 0, &Silent)?;
+/// assert_eq!((samples.v.n_rows(), samples.doubt()), (100, None));
+/// # Ok::<(), mclv::Error>(())
+/// ```
+///
+/// # Errors
+/// If there is nothing to draw, or if the listener cancels.
+pub fn quick_samples(
+    rbm: &Rbm,
+    n_samples: usize,
+    max_seconds: f64,
+    seed: u64,
+    progress: &dyn Progress,
+) -> Result<Samples> {
+    let settings = SampleSettings { n_samples, seed, ..SampleSettings::default() };
+    check(rbm, &settings, Start::Bias, None)?;
+    let of_chain = f64::from(BURN_IN) * NOMINAL_STEP * rbm.n_visible() as f64 * wide(rbm);
+    let of_all = of_chain * n_samples as f64;
+    let max_seconds = max_seconds.min(4.0 * of_all);
+    if exact_seconds(rbm.n_visible(), rbm.n_hidden(), n_samples) <= max_seconds.min(QUICK + of_all) {
+        return by_enumeration(rbm, &settings, progress);
+    }
+    let gibbs = |n_samples: usize| {
+        let settings = ChainSettings { n_samples, burn_in: BURN_IN, means: false, seed };
+        by_gibbs(rbm, &settings, Start::Bias, None, progress)
+    };
+    let few = n_samples.min(BLOCK);
+    let trial = gibbs(few)?;
+    if trial.doubt().is_some()
+        && let Some(tempered) = tempering::quickly(rbm, &settings, 0.5 * max_seconds, progress)?
+    {
+        return Ok(Samples { gibbs: trial.mixing, ..tempered });
+    }
+    match ((max_seconds / of_chain) as usize).clamp(few, n_samples) {
+        n if n == few => Ok(trial),
+        n => gibbs(n),
+    }
+}
+
+/// The time of a step beside that of a model with a narrow hidden layer.
+pub(super) fn wide(rbm: &Rbm) -> f64 {
+    (rbm.n_hidden() as f64 / 32.0).max(1.0)
 }
 
 /// Draws independent samples by an enumeration of the smaller layer.

@@ -2,7 +2,7 @@
 
 use super::SampleMethod;
 use super::chains::stride;
-use super::draw::{BURN_IN, SampleSettings, Samples, doubt};
+use super::draw::{BURN_IN, SampleSettings, Samples, doubt, wide};
 use crate::bits::{BitRows, words_for};
 use crate::chain::{Chains, Clock, Probe, Records, VisibleChain, scatter};
 use crate::data::Rows;
@@ -35,7 +35,10 @@ const MAX_SECONDS: f64 = 60.0;
 
 /// Samples of one ladder are this number of autocorrelation times apart. If correlations fall
 /// exponentially, e⁻⁴ of them is left.
-const TIMES_APART: f64 = 2.0;
+pub(super) const TIMES_APART: f64 = 2.0;
+
+/// The least samples of one ladder, if time is short and more are wanted.
+const MIN_ROUNDS: u32 = 16;
 
 /// Steps between two checks for cancellation.
 const STEPS_PER_ROUND: u32 = 64;
@@ -64,6 +67,28 @@ pub struct Ladders {
 
 /// Draws samples from the top rungs of ladders. See [`sample`](super::sample).
 pub(super) fn by_tempering(rbm: &Rbm, settings: &SampleSettings, progress: &dyn Progress) -> Result<Samples> {
+    let samples = tempered(rbm, settings, None, progress)?;
+    Ok(samples.expect("only a limit of time can forbid tempering"))
+}
+
+/// Does the work of [`by_tempering`] within about `seconds` of a nominal machine for the burn-in, and
+/// as much again for the samples, of which there are fewer, or closer to each other, if necessary.
+/// Returns `None` if a burn-in of the usual length takes longer.
+pub(super) fn quickly(
+    rbm: &Rbm,
+    settings: &SampleSettings,
+    seconds: f64,
+    progress: &dyn Progress,
+) -> Result<Option<Samples>> {
+    tempered(rbm, settings, Some(seconds), progress)
+}
+
+fn tempered(
+    rbm: &Rbm,
+    settings: &SampleSettings,
+    limit: Option<f64>,
+    progress: &dyn Progress,
+) -> Result<Option<Samples>> {
     let path = Path::new(rbm, Some(&spread_out_base(rbm)), Kept::Visible)?;
     let pilot = Pilot::run(&path, PILOT_BETAS, settings.seed, progress)?;
     let n_rungs = ((pilot.length() / DISTANCE).ceil() as usize).clamp(N_RUNGS.0, N_RUNGS.1);
@@ -71,12 +96,19 @@ pub(super) fn by_tempering(rbm: &Rbm, settings: &SampleSettings, progress: &dyn 
     tracing::debug!("tempering with {N_LADDERS} ladders of {} rungs", betas.len());
     let mut run = Run::new(rbm, &path, &betas, settings.seed, progress);
     let burn_in = settings.burn_in.unwrap_or(BURN_IN);
+    // Wide hidden layers count only where a limit was asked for: the length of a burn-in that was
+    // not limited must not change.
+    let width = if limit.is_some() { wide(rbm) } else { 1.0 };
+    if limit.is_some_and(|seconds| width * run.nominal_seconds(burn_in) > seconds) {
+        return Ok(None);
+    }
     run.advance(burn_in / 2, None)?;
     let mut mixing = run.advance(burn_in - burn_in / 2, Some(stride(burn_in)))?;
     if settings.burn_in.is_none() {
         for _ in 0..MAX_DOUBLINGS {
             let made = run.n_steps();
-            if run.is_settled(mixing) || run.nominal_seconds(2 * made) > MAX_SECONDS {
+            if run.is_settled(mixing) || width * run.nominal_seconds(2 * made) > limit.unwrap_or(MAX_SECONDS)
+            {
                 break;
             }
             // The steps made so far are the first half of the longer burn-in.
@@ -86,7 +118,22 @@ pub(super) fn by_tempering(rbm: &Rbm, settings: &SampleSettings, progress: &dyn 
     let burn_in = run.n_steps();
     let apart = mixing.map_or(f64::INFINITY, |mixing| (TIMES_APART * mixing.autocorrelation_time).ceil());
     let thinning = apart.clamp(1.0, f64::from(burn_in)) as u32;
-    run.draw(settings, mixing, thinning)
+    let (n_samples, thinning) = match limit {
+        Some(seconds) => {
+            let n_steps = (seconds / (width * run.nominal_seconds(1))) as u32;
+            affordable(settings.n_samples, thinning, n_steps)
+        }
+        None => (settings.n_samples, thinning),
+    };
+    run.draw(&SampleSettings { n_samples, ..settings.clone() }, mixing, thinning).map(Some)
+}
+
+/// Returns how many of `n_samples` samples, and how many steps between two samples of one ladder,
+/// `n_steps` steps of each ladder allow. A few samples of each ladder are drawn closer to each other if
+/// necessary.
+fn affordable(n_samples: usize, thinning: u32, n_steps: u32) -> (usize, u32) {
+    let n_rounds = (n_steps / thinning).max(MIN_ROUNDS).min(n_samples.div_ceil(N_LADDERS) as u32);
+    (n_samples.min(N_LADDERS * n_rounds as usize), thinning.min(n_steps / n_rounds).max(1))
 }
 
 /// Ladders between two calls.

@@ -5,6 +5,7 @@ use super::checkpoint;
 use super::folder::RunFolder;
 use super::monitor::Metrics;
 use super::run::Description;
+use super::sitting::Sitting;
 use super::trainer::TrainerState;
 use crate::data::FileDigest;
 use crate::file::{ModelFile, write_atomically};
@@ -57,6 +58,8 @@ pub(super) struct RunFiles {
     last_checkpoint: Instant,
     /// The seconds that writing the last checkpoint took.
     checkpoint_seconds: f64,
+    /// This sitting, once it has begun.
+    sitting: Option<Sitting>,
 }
 
 /// A run as it was read from its folder.
@@ -153,6 +156,7 @@ impl RunFiles {
             metrics_bytes: 0,
             last_checkpoint: Instant::now(),
             checkpoint_seconds: 0.0,
+            sitting: None,
         }
     }
 
@@ -167,6 +171,31 @@ impl RunFiles {
         }
         self.save_checkpoint(state, best, seconds)?;
         write_atomically(&self.folder.config(), self.description.input.to_toml().as_bytes())
+    }
+
+    /// Records that a sitting begins after `from_epoch` epochs.
+    pub(super) fn begin_sitting(&mut self, from_epoch: usize, command: Vec<String>) -> Result<()> {
+        let sitting = Sitting::begin(from_epoch, command);
+        let mut sittings = self.folder.read_sittings();
+        sittings.push(sitting.clone());
+        self.sitting = Some(sitting);
+        self.save_sittings(&sittings)
+    }
+
+    /// Records that this sitting ends after `to_epoch` epochs.
+    pub(super) fn end_sitting(&mut self, to_epoch: usize) -> Result<()> {
+        let Some(mut sitting) = self.sitting.take() else { return Ok(()) };
+        let mut sittings = self.folder.read_sittings();
+        // Only the first rank writes the file, but all ranks end at about the same time.
+        sittings.pop_if(|last| last.begun == sitting.begun);
+        sitting.end(to_epoch);
+        sittings.push(sitting);
+        self.save_sittings(&sittings)
+    }
+
+    fn save_sittings(&self, sittings: &[Sitting]) -> Result<()> {
+        let line = |sitting| serde_json::to_string(sitting).expect("sittings are plain JSON") + "\n";
+        write_atomically(&self.folder.sittings(), sittings.iter().map(line).collect::<String>().as_bytes())
     }
 
     /// Saves the best model so far, or at the end. `best_epoch` is its epoch.

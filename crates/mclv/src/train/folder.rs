@@ -3,6 +3,7 @@
 //! ```text
 //! RUN/config.toml                      the resolved settings: the truth about the run
 //! RUN/metrics.jsonl                    a line for each epoch
+//! RUN/sittings.jsonl                   when, where and how the run was made
 //! RUN/checkpoints/latest.safetensors   everything needed to go on, bit for bit
 //! RUN/model.safetensors                the model at the end
 //! RUN/best.safetensors                 the model with the best validation likelihood
@@ -16,6 +17,7 @@ use super::checkpoint::Snapshot;
 use super::guard::Warning;
 use super::monitor::Metrics;
 use super::run::RunInput;
+use super::sitting::Sitting;
 use crate::file::ModelFile;
 use crate::model::Rbm;
 use crate::settings::CheckedSettings;
@@ -67,6 +69,11 @@ impl RunFolder {
         self.path.join("metrics.jsonl")
     }
 
+    /// Returns the path of the file with a line of JSON for each [`Sitting`].
+    pub fn sittings(&self) -> PathBuf {
+        self.path.join("sittings.jsonl")
+    }
+
     /// Returns the path of the model at the end of training.
     pub fn model(&self) -> PathBuf {
         self.path.join("model.safetensors")
@@ -92,6 +99,18 @@ impl RunFolder {
     /// Returns the path of the snapshot of the model after `epoch`.
     pub fn snapshot(&self, epoch: usize) -> PathBuf {
         self.snapshots().join(format!("epoch-{epoch:05}.safetensors"))
+    }
+
+    /// Returns the epochs of the snapshots that are there, in ascending order.
+    pub fn snapshot_epochs(&self) -> Vec<usize> {
+        let entries = std::fs::read_dir(self.snapshots()).into_iter().flatten().flatten();
+        let epoch = |entry: std::fs::DirEntry| {
+            let name = entry.file_name().into_string().ok()?;
+            name.strip_prefix("epoch-")?.strip_suffix(".safetensors")?.parse().ok()
+        };
+        let mut epochs: Vec<usize> = entries.filter_map(epoch).collect();
+        epochs.sort_unstable();
+        epochs
     }
 
     /// Returns the path of the folder of checkpoints.
@@ -151,6 +170,13 @@ impl RunFolder {
         text.lines().map(parse).collect()
     }
 
+    /// Reads the sittings. Lines that cannot be read are left out, and so is the whole file if it is
+    /// missing: runs of earlier versions have none.
+    pub fn read_sittings(&self) -> Vec<Sitting> {
+        let text = std::fs::read_to_string(self.sittings()).unwrap_or_default();
+        text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
     /// Reads everything that can be read. A run in progress or a damaged run gives a record too,
     /// which lists its problems.
     ///
@@ -197,6 +223,7 @@ impl RunFolder {
             settings,
             config,
             metrics,
+            sittings: self.read_sittings(),
             model,
             snapshot,
             is_finished: has_model || made_all,
@@ -260,6 +287,8 @@ pub struct RunRecord {
     pub config: Option<String>,
     /// The metrics of each epoch.
     pub metrics: Vec<Metrics>,
+    /// When, where and how the run was made. Empty if that is not recorded.
+    pub sittings: Vec<Sitting>,
     /// The model at the end, or the best so far if training has not ended.
     pub model: Option<ModelFile>,
     /// The last checkpoint.
@@ -398,6 +427,7 @@ mod tests {
         let files = [
             (folder.config(), "run/config.toml"),
             (folder.metrics(), "run/metrics.jsonl"),
+            (folder.sittings(), "run/sittings.jsonl"),
             (folder.model(), "run/model.safetensors"),
             (folder.best_model(), "run/best.safetensors"),
             (folder.snapshots(), "run/snapshots"),

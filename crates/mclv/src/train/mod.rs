@@ -12,6 +12,7 @@ mod old_checkpoint;
 mod optimizer;
 mod run;
 mod session;
+mod sitting;
 #[cfg(test)]
 mod tests;
 mod timetable;
@@ -30,4 +31,5 @@ pub use listener::Listener;
 pub use monitor::{JudgedRows, Metrics};
 pub use run::{Run, RunInput, StartModel};
 pub use session::Session;
+pub use sitting::Sitting;
 pub use training::{Outcome, Trained, Training};

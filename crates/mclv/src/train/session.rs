@@ -144,7 +144,13 @@ impl<'a> Session<'a> {
     }
 
     /// Ends the session and returns its result.
-    pub fn into_trained(self, outcome: Outcome) -> Trained {
+    pub fn into_trained(mut self, outcome: Outcome) -> Trained {
+        let epochs = self.trainer.epochs_done();
+        let ended = self.files.as_mut().map_or(Ok(()), |files| files.end_sitting(epochs));
+        if let Err(error) = ended {
+            // The models are saved.
+            tracing::warn!("the end of the training is not recorded: {error}");
+        }
         Trained {
             model: self.trainer.into_rbm(),
             best: self.best_model,

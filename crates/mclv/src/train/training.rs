@@ -48,6 +48,8 @@ pub struct Training<'a> {
     description: Option<Description>,
     /// True if a resumed run has a new schedule of the learning rate.
     has_new_schedule: bool,
+    /// The program and its arguments, as they were typed.
+    command: Vec<String>,
 }
 
 /// The result of a training: the model, the best model, the metrics of all epochs, and how it
@@ -113,6 +115,7 @@ impl<'a> Training<'a> {
             checkpoints: Checkpoints::default(),
             description: None,
             has_new_schedule: false,
+            command: Vec::new(),
         }
     }
 
@@ -179,6 +182,12 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Records the program and its arguments in the folder, as they were typed.
+    pub fn command(mut self, command: Vec<String>) -> Self {
+        self.command = command;
+        self
+    }
+
     /// Sets how the folder's files describe data and weights.
     pub(super) fn described(mut self, description: Description) -> Self {
         self.description = Some(description);
@@ -210,13 +219,15 @@ impl<'a> Training<'a> {
         }
         let folder = self.folder.take();
         let (checkpoints, description) = (self.checkpoints, self.description.take());
+        let command = std::mem::take(&mut self.command);
         let mut session = self.session(train)?;
         if let Some(folder) = folder {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
                 None => Description::of_memory(train, &session.settings),
             };
-            let files = RunFiles::create(&folder, description, checkpoints, &session.trainer.state())?;
+            let mut files = RunFiles::create(&folder, description, checkpoints, &session.trainer.state())?;
+            files.begin_sitting(0, command)?;
             session.files = Some(files);
         }
         Ok(session)
@@ -230,6 +241,7 @@ impl<'a> Training<'a> {
     pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
         let (checkpoints, description) = (self.checkpoints, self.description.take());
         let has_new_schedule = self.has_new_schedule;
+        let command = std::mem::take(&mut self.command);
         let session = self.session(train).and_then(|mut session| {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
@@ -241,7 +253,9 @@ impl<'a> Training<'a> {
             session.seconds_before = resumed.seconds;
             session.evaluation_seconds = resumed.history.last().map_or(0.0, |m| m.evaluation_seconds);
             session.history = resumed.history;
-            session.files = Some(resumed.files);
+            let mut files = resumed.files;
+            files.begin_sitting(session.trainer.epochs_done(), command)?;
+            session.files = Some(files);
             Ok(session)
         });
         // No rank continues, and writes, before all have read.

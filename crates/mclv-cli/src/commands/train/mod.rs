@@ -45,7 +45,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     out.note(|| first_line(&run));
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
-    let training = run.training().checkpoints(checkpoints);
+    let training = run.training().checkpoints(checkpoints).command(typed());
     let session = match &args.resume {
         Some(_) => training.resume(&folder, run.rows())?,
         None => training.in_folder(&folder).begin(run.rows())?,
@@ -142,4 +142,15 @@ pub(crate) fn free_folder(parent: &str, source: &str) -> PathBuf {
     let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().replace([':', ' '], "-");
     let numbered = |n: u32| Path::new(parent).join(format!("{stem}-{n}"));
     (1..).map(numbered).find(|path| !path.exists()).unwrap_or_default()
+}
+
+/// The command as it was typed, with the program's name alone.
+fn typed() -> Vec<String> {
+    let mut words: Vec<String> =
+        std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+    if let Some(program) = words.first_mut() {
+        let name = std::path::Path::new(program.as_str()).file_name();
+        *program = name.map_or_else(|| "mclv".into(), |name| name.to_string_lossy().into_owned());
+    }
+    words
 }

@@ -50,6 +50,38 @@ fn samples_are_exact_only_if_this_is_quick() {
     }
 }
 
+/// A quick look draws by the same rules, with fewer samples where time is short.
+#[test]
+fn a_quick_look_keeps_to_its_time() {
+    let quick = |rbm: &Rbm, n, seconds| quick_samples(rbm, n, seconds, 3, &Silent).unwrap();
+    let small = two_modes(12, 1.0, 0.0);
+    assert_eq!(
+        quick(&small, 30, 2.0),
+        draw(&small, &SampleSettings { n_samples: 30, seed: 3, ..Default::default() })
+    );
+    // 34 visible units: 20 chains take 1.5 milliseconds of a nominal machine.
+    let easy = random_rbm(34, 34, 0.05, 500);
+    let samples = quick(&easy, 100, 2.0);
+    assert_eq!((samples.method, samples.v.n_rows()), (SampleMethod::Gibbs, 100));
+    let fewer = quick(&easy, 100, 2e-3);
+    assert_eq!((fewer.method, fewer.v.n_rows()), (SampleMethod::Gibbs, 27));
+    // The first of many samples.
+    assert!((0..27).all(|r| fewer.v.row(r) == samples.v.row(r)));
+    let hard = two_modes(34, 0.4, 0.0);
+    let tempered = quick(&hard, 100, 2.0);
+    assert_eq!((tempered.method, tempered.doubt()), (SampleMethod::Tempering, None));
+    assert!(!tempered.are_correlated() && !samples.are_correlated());
+    let mut closer = tempered.clone();
+    closer.ladders.as_mut().unwrap().thinning = Some(1);
+    assert!(closer.are_correlated());
+    assert!(tempered.gibbs.is_some() && (16..=100).contains(&tempered.v.n_rows()));
+    // No time for ladders: Gibbs chains, with the doubt.
+    let doubtful = quick(&hard, 100, 1e-3);
+    assert_eq!((doubtful.method, doubtful.v.n_rows()), (SampleMethod::Gibbs, 16));
+    assert!(matches!(doubtful.doubt(), Some(Doubt::ChainsDiffer { .. })), "{:?}", doubtful.mixing);
+    assert!(quick_samples(&hard, 0, 1.0, 0, &Silent).is_err());
+}
+
 /// Starts, known units and a burn-in are those of Gibbs chains.
 #[test]
 fn settings_of_gibbs_chains_choose_them() {

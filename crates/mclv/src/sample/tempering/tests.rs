@@ -166,3 +166,13 @@ fn more_steps_than_random_numbers_are_refused() {
     let word = run(1 << 20).unwrap_err().to_string();
     assert!(word.starts_with("n-samples = 1048576 is not allowed") && word.contains("2^30 steps"), "{word}");
 }
+
+#[test]
+fn little_time_gives_fewer_samples_and_then_closer_ones() {
+    // Everything fits; fewer rounds; the least rounds, closer to each other; no time at all.
+    assert_eq!(affordable(1000, 10, 630), (1000, 10));
+    assert_eq!(affordable(1000, 10, 300), (480, 10));
+    assert_eq!(affordable(1000, 100, 320), (256, 20));
+    assert_eq!(affordable(20, 100, 50), (20, 25));
+    assert_eq!(affordable(1000, 100, 0), (256, 1));
+}

@@ -56,6 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 let settings = AisSettings {
                     n_chains: 128,
                     n_betas,
+                    target: None,
                     spacing,
                     base_bias: base.clone(),
                     n_check: 0,

@@ -589,7 +589,7 @@ fn parts_in_files_of_their_own_belong_to_the_run() {
     };
     let train =
         Settings { n_hidden: Some(1), epochs: Some(30.into()), seed: Some(1), ..with(EstimatorName::Exact) };
-    let input = RunInput { weights: None, data, train };
+    let input = RunInput { data, train, ..RunInput::default() };
     let text = "20 train (all rows of rows.csv), 20 validation (valid.csv), 20 test (test.csv)";
     assert_eq!(Run::load(input.clone(), &Silent).unwrap().parts().to_string(), text);
     let path = |name: &str| folder.path().join(name);
@@ -628,7 +628,7 @@ fn rows_are_counted_with_those_that_the_settings_hold_out() {
             epochs: Some(1.into()),
             ..with(EstimatorName::Exact)
         },
-        weights: None,
+        ..RunInput::default()
     };
     let text = |no_validation, share| {
         Run::load(input(no_validation, share), &Silent).map(|run| run.parts().to_string())

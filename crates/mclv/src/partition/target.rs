@@ -104,7 +104,8 @@ mod tests {
         let rbm = random_rbm(30, 12, 0.6, 900);
         let truth = exact(&rbm, &Default::default(), &Silent).unwrap().value;
         let states = exact_samples(&rbm, 128, 1, &Default::default(), &Silent).unwrap();
-        let methods: [(&str, &dyn Fn(Option<Target>) -> LogZ); 3] = [
+        type ByTarget<'a> = &'a dyn Fn(Option<Target>) -> LogZ;
+        let methods: [(&str, ByTarget<'_>); 3] = [
             ("ais", &|target| ais(&rbm, &AisSettings { target, ..Default::default() }, &Silent).unwrap()),
             ("reverse-ais", &|target| {
                 let settings = ReverseAisSettings { target, ..Default::default() };

@@ -73,9 +73,11 @@ impl Cli {
     }
 }
 
-/// Lets `--split` stand for `--split-file`. Other commands choose a part by `--split`.
+/// Lets `--split` stand for `--split-file`, because other commands choose a part by `--split`. The
+/// short help shows neither this flag nor `--split-column`.
 fn with_split(command: clap::Command) -> clap::Command {
-    command.mut_arg("split_file", |arg| arg.visible_alias("split"))
+    let command = command.mut_arg("split_column", |arg| arg.hide_short_help(true));
+    command.mut_arg("split_file", |arg| arg.hide_short_help(true).visible_alias("split"))
 }
 
 /// Rewrites the help of a setting, and hides rare settings from the short help.

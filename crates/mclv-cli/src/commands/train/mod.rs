@@ -42,7 +42,6 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
         }
     };
     drop(watch);
-    out.note(|| first_line(&run));
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
     let training = run.training().checkpoints(checkpoints).command(typed());
@@ -50,6 +49,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
         Some(_) => training.resume(&folder, run.rows())?,
         None => training.in_folder(&folder).begin(run.rows())?,
     };
+    out.note(|| first_line(&run));
     // Only the first rank shows reports and progress.
     let shows = team::is_first();
     let server =

@@ -102,6 +102,15 @@ fn number(text: &str, name: &str) -> Option<f64> {
     line[name.len()..].split_whitespace().find_map(|word| word.replace('−', "-").parse().ok())
 }
 
+/// The likelihood in the line of the table for one part of the data, which also has the number of its
+/// rows.
+fn likelihood(text: &str, part: &str, rows: &Rows) -> Option<f64> {
+    let line = text.lines().map(str::trim_start).find(|line| line.starts_with(part))?;
+    let mut words = line[part.len()..].split_whitespace();
+    assert_eq!(words.next()?.parse(), Ok(rows.n_rows()), "{line}");
+    words.next()?.replace('−', "-").parse().ok()
+}
+
 #[test]
 fn every_number_of_a_run_is_that_of_enumeration() {
     for Case { data, flags } in CASES {
@@ -150,9 +159,10 @@ fn every_number_of_a_run_is_that_of_enumeration() {
 
         // The terminal.
         let table = |name| number(&shown.stdout, name).unwrap_or_else(|| panic!("{name}: {}", shown.stdout));
-        assert!(near(table("train"), exact(&truth.models[last.epoch], &truth.train), 6e-4), "{args:?}");
-        if let Some(rows) = &truth.validation {
-            assert!(near(table("validation"), exact(&truth.models[last.epoch], rows), 6e-4), "{args:?}");
+        let parts = [("training", Some(&truth.train)), ("validation", truth.validation.as_ref())];
+        for (part, rows) in parts.into_iter().filter_map(|(part, rows)| Some((part, rows?))) {
+            let shown = likelihood(&shown.stdout, part, rows).unwrap_or_else(|| panic!("{}", shown.stdout));
+            assert!(near(shown, exact(&truth.models[last.epoch], rows), 6e-4), "{args:?}: {part}");
         }
         let line = shown.stdout.lines().find(|line| line.trim_start().starts_with("best")).unwrap();
         if best.epoch == last.epoch {

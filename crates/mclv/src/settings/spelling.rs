@@ -19,7 +19,7 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 28] = [
+const OTHER_NAMES: [&str; 29] = [
     "binarize",
     "burn-in",
     "exact-samples",
@@ -30,6 +30,7 @@ const OTHER_NAMES: [&str; 28] = [
     "max-steps",
     "method",
     "n-betas",
+    "n-clusters",
     "n-ladders",
     "n-samples",
     "n-steps",

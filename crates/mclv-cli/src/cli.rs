@@ -179,7 +179,7 @@ pub(crate) enum Command {
     Modes(ModesArgs),
     /// Write an HTML report of one run, or a comparison of several runs
     Report(ReportArgs),
-    /// Draw a figure of one or more runs as .svg or .png
+    /// Draw a figure of one or more runs as .svg, .png or .pdf
     Plot(PlotArgs),
     /// Compute features of data: the hidden probabilities of each row
     Transform(TransformArgs),

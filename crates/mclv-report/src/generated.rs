@@ -22,8 +22,8 @@ pub struct BesideData {
 const SIZE: (f64, f64) = (540.0, 400.0);
 /// The number of a colour for lines that are no data.
 const GREY: usize = 6;
-/// Points of the band around the line of equal values (so many that they get no dots), and its width
-/// in standard errors.
+/// Points of the band around the line of equal values, and the width of the band in standard errors.
+/// A line with this number of points has no dots.
 const N_BAND: usize = 41;
 const WIDTH: f64 = 2.0;
 /// The most bars of each kind.

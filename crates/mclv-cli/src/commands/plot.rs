@@ -52,7 +52,7 @@ pub(crate) struct PlotArgs {
     #[arg(long)]
     pub(crate) mean: bool,
     /// Pixels for each unit of a picture, for filters, samples, chains, reconstructions and tours
-    /// [default: so many that the longer side has about 56]
+    /// [default: the longer side gets about 56]
     #[arg(long, value_name = "PIXELS", value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) scale: Option<u8>,
     /// Overwrite an existing file

@@ -129,6 +129,10 @@ class TrainSettings(TypedDict, total=False):
     """How the learning rate changes: `linear` or `cosine` falls to zero, `plateau` falls every ten
     epochs (as in the paper), `constant` does not fall. Default: linear (paper: plateau)."""
 
+    restarts: int | Sequence[int] | Literal["off"] | None
+    """Epochs at which the schedule of the learning rate begins again, such as `100,150`; `off`: it
+    does not begin again. Default: off."""
+
     optimizer: Literal["sgd", "adam"] | None
     """Optimiser. Default: sgd."""
 

@@ -37,8 +37,8 @@ const MAX_PARAMETERS: usize = 1 << 28;
 /// base model and the last model.
 ///
 /// # Cost
-/// About three times as long for each step as [`bar`](super::bar()), because each rung has weights of
-/// its own.
+/// Each rung has weights of its own, so each pair of neighbours takes four more products with the
+/// weights in every step.
 ///
 /// ```
 /// use mclv::{Rbm, partition::{self, BarSettings, bar_along}, progress::Silent};

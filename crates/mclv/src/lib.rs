@@ -36,6 +36,7 @@ pub use likelihood::Likelihood;
 pub use mclv_kernels::bits;
 pub use model::{Init, Offsets, Rbm, UnitUse};
 pub use selftest::{Check, selftest};
+pub use source::read_file;
 pub use tour::StoppingSet;
 
 /// Returns the name of the instruction set that the kernels use on this machine.

@@ -39,6 +39,26 @@ pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
     Ok((File::open(path).map_err(Error::io("read", path))?, metadata.len()))
 }
 
+/// Reads a whole regular file of at most `at_most` bytes.
+///
+/// Every small file of a run, a model or a configuration is read through this function, because such
+/// files may come from strangers: folders, pipes and devices are rejected, and so are longer files.
+///
+/// # Errors
+/// If the file is missing, not a regular file, longer than `at_most`, or larger than memory.
+pub fn read_file(path: &Path, at_most: u64) -> Result<Vec<u8>> {
+    let (file, length) = open_file(path)?;
+    let too_long = |n: u64| Error::malformed(path, format!("has {n} bytes; at most {at_most} are read"));
+    if length > at_most {
+        return Err(too_long(length));
+    }
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length as usize).map_err(|e| Error::io("read", path)(e.into()))?;
+    // The file may grow while it is read.
+    let read = file.take(at_most.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+    if read as u64 > at_most { Err(too_long(read as u64)) } else { Ok(bytes) }
+}
+
 /// Returns the name of a file without its folder.
 pub(crate) fn file_name(path: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
@@ -275,6 +295,19 @@ mod tests {
             assert!(parts.iter().all(|(length, part)| *length == u64::from(n) && part.len() <= 3));
             assert_eq!(parts.into_iter().flat_map(|(_, part)| part).collect::<Vec<_>>(), bytes);
         }
+    }
+
+    #[test]
+    fn a_whole_file_is_read_up_to_its_bound() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, b"abc").unwrap();
+        assert_eq!(read_file(&path, 3).unwrap(), b"abc");
+        let error = read_file(&path, 2).unwrap_err().to_string();
+        assert!(error.contains("has 3 bytes; at most 2 are read"), "{error}");
+        assert!(matches!(read_file(dir.path(), 9), Err(Error::IsAFolder { .. })));
+        let error = read_file(Path::new("/dev/null"), 9).unwrap_err().to_string();
+        assert!(error.contains("not a regular file"), "{error}");
     }
 
     #[test]

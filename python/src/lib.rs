@@ -1,6 +1,8 @@
 //! The native part of the Python package `mclv`: rows, models and long work. The public interface
 //! is in `mclv/*.py`.
 
+#![forbid(unsafe_code)]
+
 mod arrays;
 mod data;
 mod errors;

@@ -1,5 +1,7 @@
 //! The `mclv` command: it parses arguments, calls the library and prints a table or JSON.
 
+#![forbid(unsafe_code)]
+
 mod cli;
 mod commands;
 mod events;

@@ -55,7 +55,8 @@ pub fn read_file(path: &Path, at_most: u64) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(length as usize).map_err(|e| Error::io("read", path)(e.into()))?;
     // The file may grow while it is read.
-    let read = file.take(at_most.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+    let read =
+        file.take(at_most.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
     if read as u64 > at_most { Err(too_long(read as u64)) } else { Ok(bytes) }
 }
 

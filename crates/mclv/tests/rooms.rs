@@ -123,3 +123,35 @@ fn names_are_found_in_paths_and_lists() {
     let found: Vec<String> = named(code).into_iter().collect();
     assert_eq!(found, ["Error", "Result", "a", "bits", "d", "data", "sample"]);
 }
+
+/// The only places outside of the kernels that may say `unsafe`: the call of another library that a
+/// benchmark compares with.
+const UNSAFE: &[&str] = &["benches/src/bin/dense.rs"];
+
+#[test]
+fn only_the_kernels_are_unsafe() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let holds = |path: &Path| {
+        let code = std::fs::read_to_string(path).unwrap();
+        code.lines().map(str::trim).any(|line| !line.starts_with("//") && line.contains("unsafe {"))
+    };
+    let found = |folder: &str| -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        sources(&root.join(folder), &mut files);
+        files.into_iter().filter(|path| holds(path)).collect()
+    };
+    for folder in ["crates/mclv", "crates/mclv-report", "crates/mclv-reproduce", "crates/mclv-cli", "python"]
+    {
+        let others: Vec<PathBuf> =
+            found(folder).into_iter().filter(|path| !path.ends_with("mclv/tests/rooms.rs")).collect();
+        assert_eq!(others, Vec::<PathBuf>::new(), "{folder}");
+        // The compiler sees what this search may overlook.
+        let crate_root = ["src/lib.rs", "src/main.rs"].map(|file| root.join(folder).join(file));
+        let text = crate_root.iter().find_map(|file| std::fs::read_to_string(file).ok()).unwrap();
+        assert!(text.contains("#![forbid(unsafe_code)]"), "{folder}");
+    }
+    let benches = found("benches");
+    assert_eq!(benches, UNSAFE.iter().map(|path| root.join(path)).collect::<Vec<_>>());
+    // The control: the search finds the blocks of the kernels.
+    assert!(found("crates/mclv-kernels").len() >= 3);
+}

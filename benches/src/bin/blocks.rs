@@ -43,11 +43,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 if intervals.len() - holds > worst_model.1 - worst_model.0 {
                     worst_model = (holds, intervals.len());
                 }
+                eprintln!("{kind} {method}: {holds} of {} intervals hold", intervals.len());
             }
             let n = (n_models * n_seeds) as f64;
             println!(
                 "{kind} {} × {n_hidden}, {method}: {covered} of {given} intervals hold ({:.1} %), {} declined; \
-                 worst model {} of {}; rms error {:.4}; {:.1e} steps, {:.1} s each",
+                 worst model {} of {}; rms error {:.4}; {:.1e} steps, {:.1} s each; rms error at 10^6 steps {:.4}",
                 n_hidden as usize / BLOCK.1 * BLOCK.0,
                 100.0 * covered as f64 / given as f64,
                 (n_models * n_seeds) as usize - given,
@@ -55,7 +56,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 worst_model.1,
                 (squares / n).sqrt(),
                 steps / n,
-                seconds / n
+                seconds / n,
+                (squares / n * (steps / n) / 1e6).sqrt()
             );
         }
     }

@@ -73,7 +73,7 @@ pub fn base_bias(means: &[f64], n_rows: usize) -> Vec<f32> {
 /// # Guarantee
 /// The mean weight is unbiased for `Z`; its logarithm is low on average. Adaptive temperatures keep
 /// this guarantee, because other chains choose them. The error bar is that of the delta method over
-/// independent chains. It is `None` if fewer than a quarter of the chains carry the weight. The
+/// independent chains. It is `None` if fewer than two thirds of the chains carry the weight. The
 /// estimate has an interval only if all of these conditions hold:
 ///
 /// - There are at least 128 chains, and the log weights of every fourth chain have a standard

@@ -276,8 +276,8 @@ impl fmt::Display for Note {
                 write!(f, "no interval: there are too few chains; take {enough} chains or more (`n-chains`)")
             }
             Self::UnequalWeights => f.write_str(
-                "no interval: the weights of the chains vary too much; if the effective sample size is below a \
-                 quarter of the chains, there is no error bar either; take more temperatures (`n-betas`)",
+                "no interval: the weights of the chains vary too much; if the effective sample size is below two \
+                 thirds of the chains, there is no error bar either; take more temperatures (`n-betas`)",
             ),
             Self::ExactSamples => f.write_str("chains start at exact samples of the model"),
             Self::GreyRowsCut => {

@@ -136,6 +136,9 @@ fn cure(error: &anyhow::Error) -> String {
         Some(mclv::Error::InvalidSetting { name: "run folder", value, .. }) => {
             format!("; to resume it: mclv train --resume {}", shell::path(value.as_ref()))
         }
+        Some(mclv::Error::InvalidSetting { name: "sweep folder", value, .. }) => {
+            format!("; to resume it: mclv sweep --resume {}", shell::path(value.as_ref()))
+        }
         Some(mclv::Error::Unfinished { path, .. }) => {
             let (run, config) = (shell::path(path), shell::path(&RunFolder::new(path).config()));
             format!(

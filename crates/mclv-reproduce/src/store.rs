@@ -8,10 +8,9 @@
 //! ```
 
 use crate::task::Task;
-use mclv::{Error, Result, team, write_atomically};
+use mclv::{Error, Owner, Result, write_inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// A finished task.
@@ -48,8 +47,7 @@ pub struct Store {
     folder: PathBuf,
     /// True if finished trainings keep their checkpoints.
     pub(crate) keeps_checkpoints: bool,
-    /// The lock, held by the first rank.
-    _lock: Option<File>,
+    _owner: Owner,
 }
 
 impl Store {
@@ -60,19 +58,7 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self> {
         let runs = folder.join("runs");
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
-        if !team::is_first() {
-            return Ok(Self { folder: folder.into(), keeps_checkpoints: false, _lock: None });
-        }
-        let path = runs.join(".lock");
-        let lock = File::create(&path).map_err(Error::io("create", &path))?;
-        if lock.try_lock().is_err() {
-            return Err(Error::InvalidSetting {
-                name: "output",
-                value: folder.display().to_string(),
-                cure: "another process is using this folder; wait for it, or choose another folder",
-            });
-        }
-        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _lock: Some(lock) })
+        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _owner: Owner::of(&runs)? })
     }
 
     /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
@@ -140,7 +126,7 @@ impl Store {
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let json = serde_json::to_string_pretty(&record).expect("records are plain JSON");
-        write_atomically(&self.record_path(task), json.as_bytes())?;
+        write_inside(&self.record_path(task), json.as_bytes())?;
         Ok(record)
     }
 }
@@ -180,7 +166,7 @@ mod tests {
     fn one_process_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let first = Store::open(folder.path()).unwrap();
-        assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("another process")));
+        assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("in use by process")));
         drop(first);
         assert!(Store::open(folder.path()).is_ok());
     }

@@ -31,7 +31,7 @@ mod words;
 
 pub use error::{Error, Result, human_seconds};
 pub use features::Features;
-pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
+pub use file::{FORMAT_VERSION, ModelFile, Owner, Provenance, new_folder, write_atomically, write_inside};
 pub use likelihood::Likelihood;
 pub use mclv_kernels::bits;
 pub use model::{Init, Offsets, Rbm, UnitUse};

@@ -24,6 +24,9 @@ use crate::settings::CheckedSettings;
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
+/// The largest length of the metrics, which is that of some ten million epochs.
+pub(super) const MAX_METRICS: u64 = 1 << 33;
+
 /// The folder of a run: the paths of its files, whether or not they exist yet.
 ///
 /// ```
@@ -116,6 +119,22 @@ impl RunFolder {
     /// Returns the path of the folder of checkpoints.
     pub fn checkpoints(&self) -> PathBuf {
         self.path.join("checkpoints")
+    }
+
+    /// Creates a subfolder if it is missing. In a [team](crate::team), only the first rank does.
+    pub(super) fn make(&self, subfolder: &Path) -> Result<()> {
+        self.check_subfolders()?;
+        let made = if crate::team::is_first() { std::fs::create_dir_all(subfolder) } else { Ok(()) };
+        made.map_err(Error::io("create", subfolder))
+    }
+
+    /// Rejects links in the place of subfolders: nothing is written through the links of a run
+    /// folder.
+    pub(super) fn check_subfolders(&self) -> Result<()> {
+        match [self.checkpoints(), self.snapshots()].into_iter().find(|folder| folder.is_symlink()) {
+            Some(link) => Err(Error::malformed(link, "is a link; put the folder itself in its place")),
+            None => Ok(()),
+        }
     }
 
     /// Returns the path of the last checkpoint.

@@ -8,10 +8,13 @@
 //! ```
 
 use crate::task::Task;
-use mclv::{Error, Owner, Result, write_inside};
+use mclv::{Error, Owner, Result, read_text, write_inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
+
+/// The largest length of a result in JSON.
+const MAX_RECORD: u64 = 1 << 30;
 
 /// A finished task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,10 +91,10 @@ impl Store {
     /// If its file is damaged, or belongs to another task.
     pub fn find(&self, task: &Task) -> Result<Option<Record>> {
         let path = self.record_path(task);
-        let text = match std::fs::read_to_string(&path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(Error::io("read", &path))?,
-        };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&path, MAX_RECORD)?;
         let record: Record = serde_json::from_str(&text).map_err(|e| {
             Error::malformed(&path, format!("it is not a result ({e}); delete it, and it is made again"))
         })?;

@@ -36,8 +36,9 @@ pub use likelihood::Likelihood;
 pub use mclv_kernels::bits;
 pub use model::{Init, Offsets, Rbm, UnitUse};
 pub use selftest::{Check, selftest};
-pub use source::read_file;
+pub use source::{open_file, read_file, read_text};
 pub use tour::StoppingSet;
+pub use words::printable;
 
 /// Returns the name of the instruction set that the kernels use on this machine.
 pub fn kernels() -> &'static str {

@@ -8,12 +8,12 @@ use super::weights;
 use crate::data::{
     self, Binarize, DataProvenance, DataSource, DataSpec, Dataset, FileDigest, PartRows, Parts, Rows, Split,
 };
-use crate::file::{ModelFile, Provenance};
+use crate::file::{MAX_MODEL, ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::picture;
 use crate::progress::Progress;
 use crate::settings::{self, CheckedSettings, Settings};
-use crate::source::hex;
+use crate::source::{hex, read_file};
 use crate::words;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -355,7 +355,7 @@ fn load_start(from: &mut StartModel) -> Result<ModelFile> {
     // A model may consist of several files.
     let mut digest = Sha256::new();
     for file in ModelFile::files(&from.file) {
-        digest.update(std::fs::read(&file).map_err(Error::io("read", &file))?);
+        digest.update(read_file(&file, MAX_MODEL)?);
     }
     let now = hex(&digest.finalize());
     if let Some(then) = from.sha256.as_ref().filter(|then| **then != now) {

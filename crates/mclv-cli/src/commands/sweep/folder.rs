@@ -8,9 +8,10 @@
 //! ```
 
 use super::args::{Axis, Grid, Seeds};
+use crate::commands::MAX_TEXT;
 use anyhow::{Context, anyhow};
 use mclv::train::RunInput;
-use mclv::{Error, team, write_inside};
+use mclv::{Error, read_text, team, write_inside};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -84,7 +85,7 @@ impl SweepFolder {
     /// Reads the definition.
     pub(super) fn read(&self) -> anyhow::Result<Sweep> {
         let path = self.definition();
-        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = read_text(&path, MAX_TEXT)?;
         toml::from_str(&text).map_err(|e| Error::malformed(&path, e.message().to_owned()).into())
     }
 }

@@ -14,7 +14,7 @@ use super::report;
 use crate::cli::Global;
 use crate::events::Events;
 use crate::live;
-use crate::output::{Output, facts};
+use crate::output::{Output, facts, tell};
 use crate::shell;
 use crate::sparkline::sparkline;
 use crate::watch::Watch;
@@ -56,7 +56,7 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     let server =
         (shows && args.look.live).then(|| live::Server::start(&folder, args.look.port)).transpose()?;
     if let Some(server) = &server {
-        eprintln!("live report: {}", server.address());
+        tell(&format!("live report: {}", server.address()));
     }
     let events =
         (shows && args.look.tensorboard).then(|| Events::create(&folder, run.train_data())).transpose()?;
@@ -126,14 +126,14 @@ fn resume(path: &Path, args: &TrainArgs, global: &Global, watch: &Watch) -> anyh
     let run = team::together(run)?;
     if let (Some(Auto::Given(n)), true) = (args.settings.epochs, team::is_first()) {
         let settings = run.input().train.check_without_rows()?;
-        eprintln!(
+        tell(&format!(
             "note: {} has made {} epochs; {n} more follow with a new schedule of the learning rate ({} from {}), \
              because the old one has ended",
             folder.display(),
             settings.epochs - n,
             settings.schedule,
             settings.learning_rate
-        );
+        ));
     }
     Ok((run, folder))
 }

@@ -29,7 +29,9 @@ pub(crate) fn exception(error: Error) -> PyErr {
         Error::NotFetched { name, .. } => {
             MissingFileError::new_err(format!("{text}; fetch it with: mclv.datasets.fetch({name:?})"))
         }
-        Error::IsAFolder { .. } | Error::NotAvailable { .. } => FileError::new_err(text),
+        Error::IsAFolder { .. } | Error::NotAvailable { .. } | Error::InUse { .. } => {
+            FileError::new_err(text)
+        }
         Error::UnknownFormat { .. }
         | Error::Malformed { .. }
         | Error::Truncated { .. }

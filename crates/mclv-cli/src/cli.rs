@@ -18,6 +18,7 @@ use crate::commands::sweep::SweepArgs;
 use crate::commands::tours::ToursArgs;
 use crate::commands::train::TrainArgs;
 use crate::commands::transform::TransformArgs;
+use crate::output::tell;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mclv::settings::{Settings, Spelling, spell};
@@ -56,8 +57,8 @@ const COMMON_SETTINGS: [&str; 7] =
 impl Cli {
     /// Parses the arguments of the process. Wrong usage ends the process.
     pub(crate) fn from_arguments() -> Self {
-        let matches = Self::spelled().try_get_matches().unwrap_or_else(|error| with_tip(error).exit());
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
+        let matches = Self::spelled().try_get_matches().unwrap_or_else(|error| refuse(&with_tip(error)));
+        Self::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error))
     }
 
     /// All commands. The help of settings comes from the library and is rewritten for flags.
@@ -98,6 +99,16 @@ fn taking_negative_numbers(command: clap::Command) -> clap::Command {
         false => arg,
     };
     command.mut_args(of_arg).mut_subcommands(taking_negative_numbers)
+}
+
+/// Prints an error, or the help, and ends the process. Arguments may be names of files.
+fn refuse(error: &clap::Error) -> ! {
+    let text = error.render().to_string();
+    if error.use_stderr() && mclv::printable(&text) != text {
+        tell(text.trim_end());
+        std::process::exit(error.exit_code());
+    }
+    error.exit()
 }
 
 /// Adds a tip to an error about a value that is no number.

@@ -1,6 +1,7 @@
 //! The `mclv` command: it parses arguments, calls the library and prints a table or JSON.
 
 #![forbid(unsafe_code)]
+#![deny(clippy::print_stderr)]
 
 mod cli;
 mod commands;
@@ -21,7 +22,8 @@ use cli::{Cli, Command};
 use mclv::settings::Spelling;
 use mclv::team;
 use mclv::train::RunFolder;
-use output::Output;
+use output::{Output, tell};
+use std::io::Write;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -61,9 +63,9 @@ fn run_and_say(cli: &Cli) -> u8 {
             };
             let text = format!("{rank}{}{}", in_words(&error), cure(&error));
             if cli.global.json {
-                eprintln!("{}", serde_json::json!({ "error": text }));
+                tell(&serde_json::json!({ "error": text }).to_string());
             } else {
-                eprintln!("error: {text}");
+                tell(&format!("error: {text}"));
             }
             code
         }
@@ -120,11 +122,28 @@ fn start_logging(verbose: u8) {
         std::io::IsTerminal::is_terminal(&std::io::stderr()) && std::env::var_os("NO_COLOR").is_none();
     tracing_subscriber::fmt()
         .with_max_level(level)
-        .with_writer(std::io::stderr)
+        .with_writer(|| Log(std::io::stderr()))
         .with_ansi(colour)
         .without_time()
         .with_target(false)
         .init();
+}
+
+/// The log on standard error, made safe to show.
+struct Log(std::io::Stderr);
+
+impl Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
+        // The escapes of the messages are replaced already; what is left are the colours.
+        let parts: Vec<_> = text.split('\x1b').map(mclv::printable).collect();
+        self.0.write_all(parts.join("\x1b").as_bytes())?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// A command that fixes an error of the library, after a separator; empty for most errors.
@@ -135,6 +154,9 @@ fn cure(error: &anyhow::Error) -> String {
         }
         Some(mclv::Error::InvalidSetting { name: "run folder", value, .. }) => {
             format!("; to resume it: mclv train --resume {}", shell::path(value.as_ref()))
+        }
+        Some(mclv::Error::InvalidSetting { name: "sweep folder", value, .. }) => {
+            format!("; to resume it: mclv sweep --resume {}", shell::path(value.as_ref()))
         }
         Some(mclv::Error::Unfinished { path, .. }) => {
             let (run, config) = (shell::path(path), shell::path(&RunFolder::new(path).config()));

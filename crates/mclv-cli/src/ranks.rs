@@ -14,11 +14,11 @@ pub(crate) fn run(command: impl Fn() -> u8) -> u8 {
     match n_started() {
         Some(n) if n > 1 => {
             // Every process prints this, because without MPI none knows whether it is the first.
-            eprintln!(
+            crate::output::tell(&format!(
                 "error: an MPI launcher has started {n} processes, but this program was built without MPI, so each \
                  process would do the same work. Build it with `cargo build --release --features mpi` (this needs \
                  Open MPI or MPICH, and libclang), or start one process"
-            );
+            ));
             crate::FAILURE
         }
         _ => command(),
@@ -51,11 +51,13 @@ mod with_mpi {
         let Some(n_started) = super::n_started() else { return command() };
         // Training runs in threads of the pool: one at a time, but not always the first thread.
         let Some((universe, threading)) = mpi::initialize_with_threading(Threading::Serialized) else {
-            eprintln!("error: MPI is already running");
+            crate::output::tell("error: MPI is already running");
             return crate::FAILURE;
         };
         if threading < Threading::Serialized {
-            eprintln!("error: this MPI cannot be used from several threads (MPI_THREAD_SERIALIZED)");
+            crate::output::tell(
+                "error: this MPI cannot be used from several threads (MPI_THREAD_SERIALIZED)",
+            );
             universe.world().abort(crate::FAILURE.into());
         }
         let panicked = std::panic::take_hook();
@@ -66,11 +68,11 @@ mod with_mpi {
         let world = universe.world();
         let world = World { rank: world.rank() as usize, size: world.size() as usize };
         if world.size != n_started {
-            eprintln!(
+            crate::output::tell(&format!(
                 "error: the launcher has started {n_started} processes, but MPI knows only {}; use the launcher of \
                  the MPI that this program was built with (srun: --mpi=pmix or --mpi=pmi2)",
                 world.size
-            );
+            ));
             SimpleCommunicator::world().abort(crate::FAILURE.into());
         }
         let code = team::enter(Arc::new(world), &command);

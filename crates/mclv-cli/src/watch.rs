@@ -1,9 +1,10 @@
 //! Shows progress and downloads on standard error, and handles Ctrl-C.
 
+use crate::output::tell;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
-use mclv::human_seconds;
 use mclv::progress::Progress;
 use mclv::team;
+use mclv::{human_seconds, printable};
 use std::fmt::Write;
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -132,7 +133,7 @@ impl Watch {
 impl Watch {
     /// Shows `text` after the bar.
     pub(crate) fn say(&self, text: String) {
-        self.bar.set_message(text);
+        self.bar.set_message(printable(&text).into_owned());
     }
 
     /// Removes the bar from the screen.
@@ -143,7 +144,7 @@ impl Watch {
     /// Prints a line above the bar, to standard error.
     pub(crate) fn above(&self, text: &str) {
         if self.speaks {
-            self.bar.suspend(|| eprintln!("{text}"));
+            self.bar.suspend(|| tell(text));
         }
     }
 }
@@ -158,7 +159,7 @@ impl Progress for Watch {
         if let Some(line) = self.lines.as_ref().and_then(|lines| lines.line(done, total, Instant::now())) {
             let message = self.bar.message();
             let after = if message.is_empty() { "" } else { "; " };
-            eprintln!("{}: {line}{after}{message}", self.what);
+            tell(&format!("{}: {line}{after}{message}", self.what));
         }
     }
 

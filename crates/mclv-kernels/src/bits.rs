@@ -86,6 +86,12 @@ impl BitRows {
         Self { n_rows: words.len() / n, n_bits, words }
     }
 
+    /// Returns true if all padding bits are zero. Words from a file need this check.
+    pub fn is_padded_with_zeros(&self) -> bool {
+        let used = self.n_bits % 64;
+        used == 0 || (0..self.n_rows).all(|r| self.row(r).last().is_none_or(|word| word >> used == 0))
+    }
+
     /// Returns all `2^n_bits` states, counting up.
     ///
     /// # Panics

@@ -8,11 +8,13 @@
 //! ```
 
 use crate::task::Task;
-use mclv::{Error, Result, team, write_atomically};
+use mclv::{Error, Owner, Result, read_text, write_inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::fs::File;
 use std::path::{Path, PathBuf};
+
+/// The largest length of a result in JSON.
+const MAX_RECORD: u64 = 1 << 30;
 
 /// A finished task.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -48,8 +50,7 @@ pub struct Store {
     folder: PathBuf,
     /// True if finished trainings keep their checkpoints.
     pub(crate) keeps_checkpoints: bool,
-    /// The lock, held by the first rank.
-    _lock: Option<File>,
+    _owner: Owner,
 }
 
 impl Store {
@@ -60,19 +61,7 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self> {
         let runs = folder.join("runs");
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
-        if !team::is_first() {
-            return Ok(Self { folder: folder.into(), keeps_checkpoints: false, _lock: None });
-        }
-        let path = runs.join(".lock");
-        let lock = File::create(&path).map_err(Error::io("create", &path))?;
-        if lock.try_lock().is_err() {
-            return Err(Error::InvalidSetting {
-                name: "output",
-                value: folder.display().to_string(),
-                cure: "another process is using this folder; wait for it, or choose another folder",
-            });
-        }
-        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _lock: Some(lock) })
+        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _owner: Owner::of(&runs)? })
     }
 
     /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
@@ -102,10 +91,10 @@ impl Store {
     /// If its file is damaged, or belongs to another task.
     pub fn find(&self, task: &Task) -> Result<Option<Record>> {
         let path = self.record_path(task);
-        let text = match std::fs::read_to_string(&path) {
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-            other => other.map_err(Error::io("read", &path))?,
-        };
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = read_text(&path, MAX_RECORD)?;
         let record: Record = serde_json::from_str(&text).map_err(|e| {
             Error::malformed(&path, format!("it is not a result ({e}); delete it, and it is made again"))
         })?;
@@ -140,7 +129,7 @@ impl Store {
             version: env!("CARGO_PKG_VERSION").into(),
         };
         let json = serde_json::to_string_pretty(&record).expect("records are plain JSON");
-        write_atomically(&self.record_path(task), json.as_bytes())?;
+        write_inside(&self.record_path(task), json.as_bytes())?;
         Ok(record)
     }
 }
@@ -180,7 +169,7 @@ mod tests {
     fn one_process_at_a_time() {
         let folder = tempfile::tempdir().unwrap();
         let first = Store::open(folder.path()).unwrap();
-        assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("another process")));
+        assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("in use by process")));
         drop(first);
         assert!(Store::open(folder.path()).is_ok());
     }

@@ -3,13 +3,15 @@
 use crate::html::html;
 use crate::report::{Axis, Cell, Curve, Mark, Pictures, Plot, Report, Table};
 use flate2::read::GzDecoder;
-use mclv::{Error, Result, human_seconds, write_atomically};
+use mclv::{Error, Result, human_seconds, open_file, read_file, write_inside};
 use mclv_report::figure::{self, Drawing, Figure, PictureGrid, Point, Series, Theme};
 use std::io::Read;
 use std::path::Path;
 
 /// Pixels of a PNG per unit of its SVG.
 const PNG_SCALE: f32 = 2.0;
+/// The largest length of a report in JSON.
+const MAX_REPORT: u64 = 1 << 30;
 
 /// Writes a report into a folder: its JSON, the files derived from it, and an HTML page. Returns
 /// the names of the files.
@@ -22,7 +24,7 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<String>> {
     files.extend(derived(report));
     files.push((format!("{}.html", report.experiment), html(report).into_bytes()));
     for (name, bytes) in &files {
-        write_atomically(&folder.join(name), bytes)?;
+        write_inside(&folder.join(name), bytes)?;
     }
     Ok(files.into_iter().map(|(name, _)| name).collect())
 }
@@ -58,12 +60,13 @@ pub fn read(folder: &Path, experiment: &str) -> Result<Option<Report>> {
     let plain = folder.join(format!("{experiment}.json"));
     let compressed = folder.join(format!("{experiment}.json.gz"));
     let (path, bytes) = if plain.exists() {
-        let bytes = std::fs::read(&plain).map_err(Error::io("read", &plain))?;
+        let bytes = read_file(&plain, MAX_REPORT)?;
         (plain, bytes)
     } else if compressed.exists() {
-        let file = std::fs::File::open(&compressed).map_err(Error::io("open", &compressed))?;
+        let (file, _) = open_file(&compressed)?;
         let mut bytes = Vec::new();
-        GzDecoder::new(file).read_to_end(&mut bytes).map_err(Error::io("decompress", &compressed))?;
+        let mut content = GzDecoder::new(file).take(MAX_REPORT);
+        content.read_to_end(&mut bytes).map_err(Error::io("decompress", &compressed))?;
         (compressed, bytes)
     } else {
         return Ok(None);

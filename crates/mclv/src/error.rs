@@ -203,6 +203,14 @@ pub enum Error {
         /// The epochs of the run.
         epochs: usize,
     },
+    /// Another process writes into a folder.
+    #[error("{path} is in use by {owner}: wait until it has ended, or choose another folder")]
+    InUse {
+        /// The folder.
+        path: PathBuf,
+        /// How that process describes itself.
+        owner: String,
+    },
     /// Enumeration would take longer than the caller allows.
     #[error("exact enumeration of 2^{n_units} states would take about {}{}", human_seconds(*.seconds),
         if .limit.is_finite() { format!(" ({} allowed); raise the limit", human_seconds(*.limit)) }

@@ -31,13 +31,14 @@ mod words;
 
 pub use error::{Error, Result, human_seconds};
 pub use features::Features;
-pub use file::{FORMAT_VERSION, ModelFile, Provenance, write_atomically};
+pub use file::{FORMAT_VERSION, ModelFile, Owner, Provenance, new_folder, write_atomically, write_inside};
 pub use likelihood::Likelihood;
 pub use mclv_kernels::bits;
 pub use model::{Init, Offsets, Rbm, UnitUse};
 pub use selftest::{Check, selftest};
-pub use source::read_file;
+pub use source::{open_file, read_file, read_text};
 pub use tour::StoppingSet;
+pub use words::printable;
 
 /// Returns the name of the instruction set that the kernels use on this machine.
 pub fn kernels() -> &'static str {

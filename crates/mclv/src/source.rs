@@ -26,8 +26,15 @@ pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
     bytes.starts_with(&[0x1f, 0x8b])
 }
 
-/// Opens a regular file and returns its length. Folders, devices and missing files are rejected.
-pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
+/// Opens a regular file and returns its length. Folders, pipes, devices and missing files are
+/// rejected.
+///
+/// Every file is opened through this function, because files may come from strangers: a pipe would
+/// wait for ever, and a device may have no end.
+///
+/// # Errors
+/// If the file is missing or not a regular file, or if the system refuses to open it.
+pub fn open_file(path: &Path) -> Result<(File, u64)> {
     // The check comes before opening, because opening a pipe would wait for its writer.
     let metadata = path.metadata().map_err(Error::io("read", path))?;
     if metadata.is_dir() {
@@ -41,8 +48,8 @@ pub(crate) fn open_file(path: &Path) -> Result<(File, u64)> {
 
 /// Reads a whole regular file of at most `at_most` bytes.
 ///
-/// Every small file of a run, a model or a configuration is read through this function, because such
-/// files may come from strangers: folders, pipes and devices are rejected, and so are longer files.
+/// Every file of a run, a model or a configuration is read through this function, because such files
+/// may come from strangers: what [`open_file`] rejects is rejected, and so are longer files.
 ///
 /// # Errors
 /// If the file is missing, not a regular file, longer than `at_most`, or larger than memory.
@@ -58,6 +65,17 @@ pub fn read_file(path: &Path, at_most: u64) -> Result<Vec<u8>> {
     let read =
         file.take(at_most.saturating_add(1)).read_to_end(&mut bytes).map_err(Error::io("read", path))?;
     if read as u64 > at_most { Err(too_long(read as u64)) } else { Ok(bytes) }
+}
+
+/// Reads a whole regular file of at most `at_most` bytes as text.
+///
+/// # Errors
+/// Those of [`read_file`], or if the file is not UTF-8.
+pub fn read_text(path: &Path, at_most: u64) -> Result<String> {
+    String::from_utf8(read_file(path, at_most)?).map_err(|error| {
+        let place = format!("byte {}", error.utf8_error().valid_up_to());
+        Error::malformed_at(path, place, "is not text in UTF-8")
+    })
 }
 
 /// Returns the name of a file without its folder.
@@ -307,6 +325,9 @@ mod tests {
         let error = read_file(&path, 2).unwrap_err().to_string();
         assert!(error.contains("has 3 bytes; at most 2 are read"), "{error}");
         assert!(matches!(read_file(dir.path(), 9), Err(Error::IsAFolder { .. })));
+        assert_eq!(read_text(&path, 3).unwrap(), "abc");
+        std::fs::write(&path, b"ab\xff").unwrap();
+        assert!(read_text(&path, 3).unwrap_err().to_string().contains("is not text in UTF-8 (byte 2)"));
         let error = read_file(Path::new("/dev/null"), 9).unwrap_err().to_string();
         assert!(error.contains("not a regular file"), "{error}");
     }

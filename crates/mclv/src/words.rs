@@ -1,4 +1,5 @@
-//! Give enumerations their words: one list for display, parsing, files and the command line.
+//! Words: of enumerations, with one list for display, parsing, files and the command line; and texts
+//! of strangers, made safe to show.
 
 /// Implements `word`, `Display`, `FromStr`, `Serialize` and `Deserialize` for an enum without data,
 /// and `clap::ValueEnum` with the feature `clap`. The text after `as` is the setting that errors
@@ -63,6 +64,31 @@ macro_rules! words {
 pub(crate) use words;
 
 use crate::Error;
+use std::borrow::Cow;
+
+/// Returns a text that is safe to show in a terminal or on a page: characters that could move the
+/// cursor, change the screen or reorder the text are replaced by their numbers. Line ends and tabs
+/// stay.
+///
+/// Names, labels and provenance come from files, which may come from strangers.
+///
+/// ```
+/// assert_eq!(mclv::printable("plain ± text\n"), "plain ± text\n");
+/// assert_eq!(mclv::printable("\x1b[2J, \u{202e}gpj.exe"), "[U+001B][2J, [U+202E]gpj.exe");
+/// ```
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let is_unsafe = |c: char| match c {
+        '\n' | '\t' => false,
+        // Marks of direction, and ends of lines and paragraphs.
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => true,
+        c => c.is_control(),
+    };
+    if !text.contains(is_unsafe) {
+        return Cow::Borrowed(text);
+    }
+    let shown = |c: char| if is_unsafe(c) { format!("[U+{:04X}]", u32::from(c)) } else { c.into() };
+    Cow::Owned(text.chars().map(shown).collect())
+}
 
 /// Returns the error for a word that is not a choice. It lists the choices and suggests the
 /// nearest.

@@ -155,3 +155,42 @@ fn only_the_kernels_are_unsafe() {
     // The control: the search finds the blocks of the kernels.
     assert!(found("crates/mclv-kernels").len() >= 3);
 }
+
+/// What opens, reads or replaces a file.
+const OPENS: &[&str] = &[
+    "File::open(",
+    "fs::read(",
+    "read_to_string(&",
+    "OpenOptions::",
+    "fs::write(",
+    "File::create(",
+    "fs::copy(",
+];
+
+/// The places that open files themselves: which one, and why.
+const OPENERS: &[(&str, &str)] = &[
+    ("crates/mclv/src/source.rs", "this is the guarded way to read"),
+    ("crates/mclv/src/file/atomic.rs", "this is the guarded way to write"),
+    ("crates/mclv/src/file/owner.rs", "it looks at the lock before it opens it"),
+    ("crates/mclv/src/train/files.rs", "it appends to the metrics, which it has made a regular file"),
+    ("crates/mclv/src/data/npm.rs", "it writes into a temporary folder of its own"),
+    ("crates/mclv/src/data/hdf5.rs", "the HDF5 library opens files itself"),
+    ("crates/mclv-cli/src/commands/hdf5.rs", "the HDF5 library opens files itself"),
+    ("crates/mclv-cli/src/commands/train/settings_page.rs", "a test of a page of the book"),
+];
+
+#[test]
+fn files_are_opened_in_the_guarded_way() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut found = BTreeSet::new();
+    for folder in ["crates/mclv", "crates/mclv-report", "crates/mclv-reproduce", "crates/mclv-cli", "python"]
+    {
+        let mut files = Vec::new();
+        sources(&root.join(folder).join("src"), &mut files);
+        let opens = |path: &&PathBuf| OPENS.iter().any(|what| code(path).contains(what));
+        let name = |path: &PathBuf| path.strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+        found.extend(files.iter().filter(opens).map(name));
+    }
+    let allowed: BTreeSet<String> = OPENERS.iter().map(|(path, _)| (*path).to_owned()).collect();
+    assert_eq!(found, allowed, "read with `read_file` or `open_file`, write with `write_inside`");
+}

@@ -23,7 +23,7 @@ mod with_library {
     /// Reads the model of update `update`, or of the last update.
     pub(in super::super) fn load(path: &Path, update: Option<u64>) -> anyhow::Result<ModelFile> {
         // The HDF5 library's message for a missing file is long; ours is short.
-        std::fs::File::open(path).map_err(Error::io("read", path))?;
+        mclv::open_file(path)?;
         let shown = path.display();
         let file = File::open(path).with_context(|| format!("{shown} is not an HDF5 file"))?;
         let number = |name: &String| name.strip_prefix("update_")?.parse::<u64>().ok();
@@ -76,7 +76,7 @@ mod with_library {
         let folder = tempfile::tempdir()?;
         let beside = folder.path().join("model.h5");
         create(rbm, &beside, update)?;
-        write_atomically(path, &std::fs::read(&beside)?)?;
+        write_atomically(path, &mclv::read_file(&beside, u64::MAX)?)?;
         Ok(())
     }
 

@@ -25,6 +25,9 @@ use anyhow::bail;
 use mclv::ModelFile;
 use std::path::Path;
 
+/// The largest length of a text that a command reads: a configuration, or a page.
+const MAX_TEXT: u64 = 1 << 24;
+
 /// Fails if a model file exists and `force` is false.
 fn check_overwrite(path: &Path, force: bool) -> anyhow::Result<()> {
     match ModelFile::files(path).into_iter().find(|file| file.is_file()) {

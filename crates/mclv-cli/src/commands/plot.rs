@@ -1,7 +1,7 @@
 //! `mclv plot`: draws one figure of one or more runs.
 
 use super::check_output;
-use crate::output::{Output, facts};
+use crate::output::{Output, facts, tell};
 use crate::view::{self, Model};
 use crate::watch::Watch;
 use anyhow::{bail, ensure};
@@ -224,7 +224,7 @@ fn figure_of(what: What, model: &Model<'_>, watch: &Watch) -> anyhow::Result<Fig
     }
     let beside = model.beside_data(watch)?;
     if let Some(doubt) = beside.samples.doubt() {
-        eprintln!("warning: {doubt}; differences between samples and data may come from the sampler");
+        tell(&format!("warning: {doubt}; differences between samples and data may come from the sampler"));
     }
     Ok(match what {
         What::Means => generated::means(&beside.generated),

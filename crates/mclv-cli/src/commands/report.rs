@@ -6,7 +6,7 @@ use crate::view::{self, View};
 use crate::watch::Watch;
 use clap::{Args, ValueHint};
 use mclv::train::{RunFolder, RunRecord};
-use mclv::write_atomically;
+use mclv::{write_atomically, write_inside};
 use mclv_report::page::Page;
 use mclv_report::run::several_runs;
 use serde_json::json;
@@ -54,7 +54,10 @@ pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
         [run] => page(run, !args.no_tours)?,
         _ => several_runs(&view::compare(runs)),
     };
-    let n_bytes = save(&page, &path)?;
+    let n_bytes = match args.output {
+        Some(_) => save(&page, &path)?,
+        None => save_inside(&page, &path)?,
+    };
     let json = json!({ "report": path.to_string_lossy(), "n_bytes": n_bytes, "missing": problems });
     out.print(&json, || {
         let mut lines = vec![("wrote", format!("{} ({:.0} kB)", path.display(), n_bytes as f64 / 1e3))];
@@ -67,16 +70,23 @@ fn page(run: &RunRecord, is_whole: bool) -> anyhow::Result<Page> {
     Ok(view::page(run, &View::new(run, is_whole, &Watch::new("report", "tours"))?))
 }
 
-/// Writes a page and returns its size in bytes.
+/// Writes a page that the user has named, and returns its size in bytes.
 pub(crate) fn save(page: &Page, path: &Path) -> anyhow::Result<usize> {
     let html = page.html();
     write_atomically(path, html.as_bytes())?;
     Ok(html.len())
 }
 
+/// Writes a page into a folder that `mclv` keeps, and returns its size in bytes.
+pub(crate) fn save_inside(page: &Page, path: &Path) -> anyhow::Result<usize> {
+    let html = page.html();
+    write_inside(path, html.as_bytes())?;
+    Ok(html.len())
+}
+
 /// Writes the report of a finished run into its folder.
 pub(crate) fn of_finished(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = RunFolder::new(folder);
-    save(&page(&folder.read()?, true)?, &folder.report())?;
+    save_inside(&page(&folder.read()?, true)?, &folder.report())?;
     Ok(folder.report())
 }

@@ -1,5 +1,6 @@
 //! `mclv reproduce`: runs the paper's experiments, and further ones.
 
+use super::MAX_TEXT;
 use crate::cli::Global;
 use crate::output::{Output, table};
 use crate::watch::Watch;
@@ -7,12 +8,15 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueHint};
 use mclv::progress::Progress;
 use mclv::settings::Starts;
-use mclv::{human_seconds, team, write_atomically};
+use mclv::{human_seconds, read_file, read_text, team, write_atomically};
 use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
 use mclv_reproduce::{Experiment, Options, Store, page, write};
 use serde_json::json;
 use std::path::{Path, PathBuf};
+
+/// The largest length of a figure that is compared with a new one.
+const MAX_FIGURE: u64 = 1 << 28;
 
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -189,7 +193,7 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
     let mut stale = Vec::new();
     let mut links = Vec::new();
     for path in &args.page {
-        let old = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let old = read_text(path, MAX_TEXT)?;
         let link = link(path, figures);
         let new = page::refresh(&old, path, folder, &link)?;
         links.push((link, new.clone()));
@@ -206,7 +210,7 @@ fn render(args: &ReproduceArgs, folder: &Path, out: &Output) -> anyhow::Result<(
             let path = figures.join(name);
             // Machines round pixels differently, so a .png only has to exist.
             let is_pixels = args.check && path.extension().is_some_and(|e| e == "png");
-            let old = std::fs::read(&path).ok();
+            let old = read_file(&path, MAX_FIGURE).ok();
             if old.as_deref() != Some(&bytes[..]) && !(is_pixels && old.is_some()) {
                 stale.push((path, bytes));
             }

@@ -4,7 +4,7 @@ use super::{check_output, model_data, model_file};
 use crate::cli::Global;
 use crate::flags::{PictureShape, Preparation};
 use crate::half_blocks;
-use crate::output::{Output, facts};
+use crate::output::{Output, facts, tell};
 use crate::terminal_picture;
 use crate::watch::Watch;
 use anyhow::{Context, bail};
@@ -180,7 +180,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     let is_free = start.is_none() && given.is_none();
     let warning = samples.doubt().map(|doubt| format!("{doubt}; {}", cure(&doubt, samples.method, is_free)));
     if let Some(warning) = &warning {
-        eprintln!("warning: {warning}");
+        tell(&format!("warning: {warning}"));
     }
     let n_known = known.as_ref().map(|(given, _)| given.n_known());
     let mut json = json!({ "model": model_path.to_string_lossy(),
@@ -236,7 +236,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         if let (None, Some(shape)) = (&args.output, shape) {
             let grid = picture::grid(&samples.rows(), shape, columns(args, settings.n_samples)).ok();
             match grid.and_then(|png| terminal_picture::inline(&png)) {
-                Some(picture) => text.push_str(&format!("\n{picture}")),
+                Some(picture) => out.end_with(picture),
                 None => text.push_str(&half_blocks::gallery(&pictures(&samples), None, shape)),
             }
         }

@@ -5,7 +5,7 @@ use mclv::statistics::Summary;
 use mclv::train::{Metrics, RunRecord};
 use mclv_report::run::{Comparison, DataKind, Means};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 /// Compares runs. Names that are not unique get numbers.
@@ -131,9 +131,12 @@ fn groups(runs: &[RunRecord], numbers: impl IntoIterator<Item = usize>) -> Vec<V
 /// The likelihood over the runs of a group, at each epoch that all of them have evaluated.
 fn mean_curve(runs: &[RunRecord], group: &[usize]) -> Vec<(usize, Summary)> {
     let judged = |m: &Metrics| m.judged_log_likelihood();
+    // The first record of each epoch.
+    let by_epoch: Vec<HashMap<usize, &Metrics>> =
+        group.iter().map(|&k| runs[k].metrics.iter().rev().map(|m| (m.epoch, m)).collect()).collect();
     let at = |epoch: usize| {
-        let of_run = |&k: &usize| judged(runs[k].metrics.iter().find(|m| m.epoch == epoch)?);
-        Summary::of(&group.iter().map(of_run).collect::<Option<Vec<f64>>>()?)
+        let of_run = |metrics: &HashMap<usize, &Metrics>| judged(metrics.get(&epoch)?);
+        Summary::of(&by_epoch.iter().map(of_run).collect::<Option<Vec<f64>>>()?)
     };
     runs[group[0]].metrics.iter().filter_map(|m| Some((m.epoch, at(m.epoch)?))).collect()
 }

@@ -15,3 +15,4 @@ mod support;
 mod sweep;
 mod tours;
 mod train;
+mod untrusted;

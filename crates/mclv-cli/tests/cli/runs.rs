@@ -265,3 +265,44 @@ fn where_no_bar_can_be_drawn_lines_of_progress_are_printed() {
     assert!(lines.len() >= 2 && lines.iter().all(|line| line.contains(" %")), "{}", outcome.stderr);
     assert!(lines.last().unwrap().contains("epoch ") && lines.last().unwrap().contains("left"), "{lines:?}");
 }
+
+#[test]
+fn commands_that_begin_at_the_same_time_get_folders_of_their_own() {
+    const N: usize = 20;
+    let sandbox = Sandbox::new();
+    let train = ["train", "bars-and-stripes:3", "--hidden", "2", "--epochs", "1", "--no-report", "--json"];
+    let start = |_| sandbox.command(&train).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let processes: Vec<_> = (0..N).map(start).collect();
+    let folder = |process: std::process::Child| {
+        let output = process.wait_with_output().unwrap();
+        assert!(output.status.success());
+        let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+        json["run"].as_str().unwrap().to_owned()
+    };
+    let mut folders: Vec<String> = processes.into_iter().map(folder).collect();
+    folders.sort();
+    folders.dedup();
+    assert_eq!(folders.len(), N, "{folders:?}");
+    for folder in folders {
+        let metrics = sandbox.bytes(&format!("{folder}/metrics.jsonl"));
+        assert_eq!(
+            metrics.iter().filter(|byte| **byte == b'\n').count(),
+            2,
+            "the initial model and one epoch"
+        );
+    }
+}
+
+#[test]
+fn a_folder_in_use_is_refused_with_its_owner() {
+    let sandbox = Sandbox::new();
+    sandbox.json(&RUN);
+    let owner = mclv::Owner::of(&sandbox.path("my run")).unwrap();
+    let me = format!("process {}", std::process::id());
+    for args in [["--resume", "my run"], ["--resume", "my run/model.safetensors"]] {
+        sandbox
+            .refuses(&["train", args[0], args[1]], &["my run is in use by", &me, "wait until it has ended"]);
+    }
+    drop(owner);
+    sandbox.json(&["train", "--resume", "my run"]);
+}

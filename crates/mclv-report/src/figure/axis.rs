@@ -1,5 +1,10 @@
 //! Axes: their range, their ticks and their labels.
 
+/// The largest value that is shown.
+const LARGEST: f64 = 1e200;
+/// The most ticks.
+const MOST_TICKS: usize = 200;
+
 /// The scale of an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scale {
@@ -10,9 +15,10 @@ pub enum Scale {
 }
 
 impl Scale {
-    /// Returns true if the scale can show a value.
+    /// Returns true if the scale can show a value. Values near the ends of double precision are left
+    /// out, because their distances are infinite or zero.
     pub(super) fn shows(self, value: f64) -> bool {
-        value.is_finite() && (self == Scale::Linear || value > 0.0)
+        value.abs() <= LARGEST && (self == Scale::Linear || value >= 1.0 / LARGEST)
     }
 
     pub(super) fn forward(self, value: f64) -> f64 {
@@ -97,7 +103,7 @@ impl Span {
                 if from_zero && scale == Scale::Linear {
                     (low, high) = (low.min(0.0), high.max(0.0));
                 }
-                if high - low <= 1e-9 * high.abs().max(low.abs()) {
+                if high - low <= (1e-9 * high.abs().max(low.abs())).max(1.0 / LARGEST) {
                     let half = if scale == Scale::Log { 0.5 } else { (0.05 * high.abs()).max(0.5) };
                     (low, high) = (low - half, high + half);
                 }
@@ -144,7 +150,7 @@ fn even(low: f64, high: f64, n_ticks: usize) -> Vec<Tick> {
         let text = if large { scientific(value) } else { format!("{value:.digits$}") };
         if text.starts_with('-') { text.replacen('-', "−", 1) } else { text }
     };
-    (first..=last).map(|k| k as f64 * step).map(|at| Tick { at, text: text(at) }).collect()
+    (first..=last).take(MOST_TICKS).map(|k| k as f64 * step).map(|at| Tick { at, text: text(at) }).collect()
 }
 
 /// Ticks at powers of ten, with text at about `n_ticks` of them, and small ticks between.
@@ -229,6 +235,13 @@ mod tests {
         assert!(bars.place(0.0).abs() < 1e-12 && bars.place(7.0) < 1.0);
         let flat = Span::new(&Axis::linear(""), [5.0].into_iter(), false, 5);
         assert!((flat.place(5.0) - 0.5).abs() < 1e-12);
+        for huge in [[-1e308, 1e308], [f64::MIN, 1.0], [0.0, 5e-324], [1e-310, 2e-310], [1e200, -1e200]] {
+            for axis in [Axis::linear(""), Axis::log("")] {
+                let span = Span::new(&axis, huge.into_iter(), false, 5);
+                let n = span.ticks.len();
+                assert!((1..=MOST_TICKS).contains(&n) && span.place(1.0).is_finite(), "{huge:?}: {n}");
+            }
+        }
         let nothing = Span::new(&Axis::log(""), [f64::NAN, -1.0].into_iter(), false, 5);
         assert!(nothing.place(1.0).is_finite() && !nothing.ticks.is_empty());
     }

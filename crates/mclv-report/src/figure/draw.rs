@@ -65,7 +65,7 @@ impl Svg {
         let Style { colour, size, more } = style;
         let heavy = size > LETTER;
         if self.reader == Reader::Raster {
-            let path = outline(words, (x, y), anchor, size);
+            let path = outline(&mclv::printable(words), (x, y), anchor, size);
             let stroke =
                 if heavy { format!(r#" stroke="{colour}" stroke-width="0.6""#) } else { String::new() };
             return self.add(format_args!(r#"<path d="{path}" fill="{colour}"{stroke}{more}/>"#));
@@ -109,7 +109,11 @@ pub(super) fn number(x: f64) -> String {
 }
 
 pub(super) fn escape(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+    mclv::printable(text)
+        .replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
+        .replace('"', "&quot;")
 }
 
 fn width_of(text: &str) -> f64 {
@@ -434,7 +438,9 @@ impl Places<'_> {
         let room = if room.is_finite() { room } else { self.frame.width / 3.0 };
         let width = 0.8 * room / n;
         let shift = (before - n / 2.0) * width;
-        for p in all[k].points.iter().filter(|p| p.x.is_finite() && p.y.is_finite()) {
+        let (x, y) = (self.figure.x.scale, self.figure.y.scale);
+        let shown = |p: &&Point| x.shows(p.x) && y.shows(p.y);
+        for p in all[k].points.iter().filter(shown) {
             let (x, y) = ((self.at)(p).0 + shift, (self.of_limit)(p.y));
             let (top, bottom) = (y.min(self.zero), y.max(self.zero));
             svg.add(format_args!(
@@ -446,7 +452,7 @@ impl Places<'_> {
             ));
         }
         let ink = theme.colour(Role::Ink);
-        self.error_bars(svg, all[k].points.iter().filter(|p| p.y.is_finite()), shift + width * 0.47, &ink);
+        self.error_bars(svg, all[k].points.iter().filter(shown), shift + width * 0.47, &ink);
     }
 
     fn error_bars<'p>(

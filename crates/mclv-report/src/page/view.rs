@@ -3,6 +3,7 @@
 use super::terms::{TERMS, term_of};
 use super::{Block, Live, Page, Section};
 use crate::figure::{Drawing, Theme, page_variables};
+use mclv::printable;
 use minijinja::value::Serde;
 use minijinja::{AutoEscape, Environment};
 use serde_json::{Map, Value, json};
@@ -51,16 +52,18 @@ fn verdict(page: &Page) -> Value {
 
 fn render(context: &Value) -> String {
     let template = TEMPLATES.get_template("page").expect("it was added");
-    template.render(Serde(context)).expect("the template asks for what it is given")
+    let html = template.render(Serde(context)).expect("the template asks for what it is given");
+    // Texts on a page come from files.
+    printable(&html).into_owned()
 }
 
 pub(super) fn state(page: &Page, version: &str, live: &Live) -> String {
     let html = self::page(page, Some(live));
     let main = html.split_once("<main>").and_then(|(_, rest)| rest.split_once("</main>"));
     let charts = parts(page).charts;
-    json!({ "version": version, "done": live.ended, "text": live.text(), "main": main.map_or("", |(main, _)| main),
-        "charts": charts })
-    .to_string()
+    let state = json!({ "version": version, "done": live.ended, "text": live.text(),
+        "main": main.map_or("", |(main, _)| main), "charts": charts });
+    printable(&state.to_string()).into_owned()
 }
 
 /// What the template shows of the sections.

@@ -14,6 +14,7 @@ use flate2::bufread::GzDecoder;
 use super::download::store;
 use super::named::KnownFile;
 use crate::progress::Progress;
+use crate::source::{open_file, read_text};
 use crate::{Error, Result};
 
 const TIMEOUT: Duration = Duration::from_secs(180);
@@ -35,9 +36,12 @@ pub(super) fn unpack_package(
         Ok(archive) => archive,
         Err(why) => return Ok(Err(why)),
     };
-    let contents = match File::open(archive).and_then(|file| unpack(BufReader::new(file), files)) {
+    let contents = match open_file(&archive)
+        .map_err(|error| error.to_string())
+        .and_then(|(file, _)| unpack(BufReader::new(file), files).map_err(|error| error.to_string()))
+    {
         Ok(contents) => contents,
-        Err(error) => return Ok(Err(error.to_string())),
+        Err(why) => return Ok(Err(why)),
     };
     let mut paths = HashMap::new();
     for (file, bytes) in contents {
@@ -91,7 +95,7 @@ fn pack(
         }
     };
     if !status.success() {
-        let said = fs::read_to_string(&words).unwrap_or_default();
+        let said = read_text(&words, MAX_OTHER_BYTES).unwrap_or_default();
         let said = said.lines().next().unwrap_or("no reason given");
         return Ok(Err(format!("npm ended with {status}: {said}")));
     }

@@ -10,14 +10,20 @@
 //! half a model.
 
 mod atomic;
+mod checksum;
+mod clock;
 mod npy_set;
 mod npz;
+mod owner;
 mod provenance;
 mod safetensors;
 
-pub use atomic::write_atomically;
+pub use atomic::{write_atomically, write_inside};
+pub(crate) use checksum::{NO_CHECKSUM, check as check_checksum, seal};
+pub(crate) use clock::{date, now};
+pub use owner::{Owner, new_folder};
 pub use provenance::{FORMAT_VERSION, Provenance};
-pub(crate) use safetensors::CHECKPOINT_KEY;
+pub(crate) use safetensors::{CHECKPOINT_KEY, MAX_MODEL};
 
 use crate::model::Rbm;
 use crate::team;
@@ -89,6 +95,11 @@ impl ModelFile {
             Some("npy") => npy_set::save(&self.rbm, path),
             _ => Err(Error::UnknownFormat { path: path.into(), known: KNOWN }),
         }
+    }
+
+    /// Writes a `.safetensors` model of a run folder, which [`write_inside`] protects.
+    pub(crate) fn save_inside(&self, path: &Path) -> Result<()> {
+        write_inside(path, &safetensors::to_bytes(self))
     }
 
     /// Returns the files that [`save`](Self::save) writes for this path: itself, or the three files

@@ -1,13 +1,13 @@
 //! Read and write `.safetensors` models with their provenance.
 
+use super::checksum::{self, NO_CHECKSUM};
 use super::{FORMAT_VERSION, ModelFile, Provenance};
 use crate::model::Rbm;
-use crate::source::open_file;
+use crate::source::read_file;
 use crate::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::Path;
 
 /// The only metadata key, whose value is a JSON object. There is only one, because the order of
@@ -16,6 +16,17 @@ const KEY: &str = "mclv";
 
 /// The metadata key of a checkpoint. Its value is a JSON object.
 pub(crate) const CHECKPOINT_KEY: &str = "mclv-checkpoint";
+
+/// The largest length of a file with a model.
+pub(crate) const MAX_MODEL: u64 = 1 << 38;
+
+/// The metadata of a model.
+#[derive(Serialize)]
+struct Facts<'a> {
+    #[serde(flatten)]
+    provenance: &'a Provenance,
+    checksum: &'static str,
+}
 
 /// The facts of a checkpoint that matter if it is read as a model.
 #[derive(Deserialize)]
@@ -37,15 +48,14 @@ pub(super) fn to_bytes(model: &ModelFile) -> Vec<u8> {
     let views = tensors.iter().map(|(name, shape, data)| {
         (*name, TensorView::new(Dtype::F32, shape.clone(), data).expect("as many bytes as the shape says"))
     });
-    let provenance = serde_json::to_string(&model.provenance).expect("provenance is plain JSON");
-    safetensors::serialize(views, Some(HashMap::from([(KEY.into(), provenance)])))
-        .expect("three valid tensors")
+    let facts = Facts { provenance: &model.provenance, checksum: NO_CHECKSUM };
+    let facts = serde_json::to_string(&facts).expect("provenance is plain JSON");
+    let facts = HashMap::from([(KEY.into(), facts)]);
+    checksum::seal(safetensors::serialize(views, Some(facts)).expect("three valid tensors"))
 }
 
 pub(super) fn load(path: &Path) -> Result<ModelFile> {
-    let (mut file, _) = open_file(path)?;
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+    let bytes = read_file(path, MAX_MODEL)?;
     let broken =
         |e: &dyn std::fmt::Display| Error::malformed(path, format!("not an intact .safetensors file: {e}"));
     let (_, metadata) = SafeTensors::read_metadata(&bytes).map_err(|e| broken(&e))?;
@@ -61,6 +71,8 @@ pub(super) fn load(path: &Path) -> Result<ModelFile> {
         Some(json) => read_provenance(path, json)?,
         None => Provenance::imported(path),
     };
+    // A newer file may have another kind of checksum, so versions come first.
+    checksum::check(path, &bytes, metadata.metadata().as_ref())?;
     let tensors = SafeTensors::deserialize(&bytes).map_err(|e| broken(&e))?;
     let tensor = |name: &str| {
         let mut names = tensors.names();
@@ -141,6 +153,38 @@ mod tests {
         error
     }
 
+    /// The file as an earlier version would have written it.
+    fn without_checksum(mut bytes: Vec<u8>) -> Vec<u8> {
+        let name = br#",\"checksum\":\""#;
+        let at = bytes.windows(name.len()).position(|w| w == name).unwrap();
+        let end = at + name.len() + NO_CHECKSUM.len() + 2;
+        bytes.splice(at..end, std::iter::empty());
+        // Spaces after the header keep its length.
+        let header = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize - (end - at);
+        bytes.splice(8 + header..8 + header, std::iter::repeat_n(b' ', end - at));
+        bytes
+    }
+
+    #[test]
+    fn files_without_a_checksum_are_read() {
+        let (_folder, path, bytes) = saved();
+        let model = ModelFile::load(&path).unwrap();
+        let older = without_checksum(bytes.clone());
+        assert!(older.len() == bytes.len() && older != bytes);
+        std::fs::write(&path, older).unwrap();
+        assert_eq!(ModelFile::load(&path).unwrap(), model);
+    }
+
+    #[test]
+    fn every_flipped_bit_is_an_error() {
+        let (_folder, path, bytes) = saved();
+        for bit in 0..8 * bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            error_of(&path, &damaged);
+        }
+    }
+
     #[test]
     fn every_truncation_is_an_error_and_none_a_panic() {
         let (_folder, path, bytes) = saved();
@@ -206,7 +250,8 @@ mod tests {
 
     #[test]
     fn a_model_with_nan_is_refused() {
-        let (_folder, path, mut bytes) = saved();
+        let (_folder, path, bytes) = saved();
+        let mut bytes = without_checksum(bytes);
         let n = bytes.len();
         bytes[n - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
         assert!(error_of(&path, &bytes).contains("NaN"));

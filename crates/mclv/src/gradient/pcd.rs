@@ -4,11 +4,11 @@
 //! distribution invariant, and averages over them converge to the exact gradient.
 
 use super::{Estimator, EstimatorInfo, Gradient, PairBlock, State, Update};
-use crate::Result;
 use crate::bits::BitRows;
 use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
+use crate::{Error, Result};
 
 pub(super) struct Pcd {
     k: usize,
@@ -101,8 +101,15 @@ impl Estimator for Pcd {
 
     fn restore(&mut self, rbm: &Rbm, state: &State) -> Result<()> {
         let n_hidden = rbm.n_hidden();
-        self.blocks = in_blocks(rbm, self.visible, &state.bit_rows("chains", n_hidden)?);
-        self.before = state.bit_rows("before", n_hidden)?;
+        let (chains, before) = (state.bit_rows("chains", n_hidden)?, state.bit_rows("before", n_hidden)?);
+        let is_one_of = |n: usize, wanted: usize| n == 0 || n == wanted;
+        if !is_one_of(chains.n_rows(), self.n_chains.unwrap_or(chains.n_rows())) {
+            return Err(Error::MissingState { what: "chains" });
+        }
+        if !is_one_of(before.n_rows(), chains.n_rows()) {
+            return Err(Error::MissingState { what: "before" });
+        }
+        (self.blocks, self.before) = (in_blocks(rbm, self.visible, &chains), before);
         Ok(())
     }
 }

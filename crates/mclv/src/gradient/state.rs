@@ -64,6 +64,24 @@ impl State {
         T::deserialize(&self.facts).map_err(|_| Error::MissingState { what: "the facts of the estimator" })
     }
 
+    /// Returns facts that hold no other numbers than counts and measurements. Counts beyond 2⁵³ are
+    /// damage, and would overflow.
+    pub(crate) fn counts<T: DeserializeOwned>(&self) -> Result<T> {
+        fn is_sound(facts: &serde_json::Value) -> bool {
+            match facts {
+                serde_json::Value::Number(n) => n.as_u64().is_none_or(|n| n <= 1 << 53),
+                serde_json::Value::Array(values) => values.iter().all(is_sound),
+                serde_json::Value::Object(values) => values.values().all(is_sound),
+                _ => true,
+            }
+        }
+        if is_sound(&self.facts) {
+            self.facts()
+        } else {
+            Err(Error::MissingState { what: "sound counts of the estimator" })
+        }
+    }
+
     /// Returns an array of words.
     ///
     /// # Errors
@@ -89,12 +107,14 @@ impl State {
     /// Returns an array of words as packed states of `n_bits` units.
     ///
     /// # Errors
-    /// If there is no array of words of that name, or if its words do not make whole rows.
+    /// If there is no array of words of that name, if its words do not make whole rows, or if rows
+    /// have ones beyond their units.
     pub fn bit_rows(&self, name: &'static str, n_bits: usize) -> Result<BitRows> {
         let words = self.words(name)?;
         if !words.len().is_multiple_of(words_for(n_bits)) {
             return Err(Error::MissingState { what: name });
         }
-        Ok(BitRows::from_words(n_bits, words.to_vec()))
+        let rows = BitRows::from_words(n_bits, words.to_vec());
+        if rows.is_padded_with_zeros() { Ok(rows) } else { Err(Error::MissingState { what: name }) }
     }
 }

@@ -303,7 +303,7 @@ impl Estimator for Tempered {
     }
 
     fn restore(&mut self, rbm: &Rbm, state: &State) -> Result<()> {
-        let facts: Facts = state.facts()?;
+        let facts: Facts = state.counts()?;
         let (chains, below) =
             (state.bit_rows("chains", rbm.n_hidden())?, state.bit_rows("below", rbm.n_hidden())?);
         let (drawn, climbed) = (state.words("drawn")?, state.words("climbed")?);
@@ -322,6 +322,18 @@ impl Estimator for Tempered {
             ("facts", facts.since_placed.pairs.len(), n_rungs),
         ] {
             if found != wanted {
+                return Err(Error::MissingState { what });
+            }
+        }
+        let pairs = facts.epoch.pairs.iter().chain(&facts.since_placed.pairs);
+        let rises = betas.windows(2).all(|pair| pair[0] <= pair[1]);
+        for (what, is_sound) in [
+            ("facts", pairs.clone().all(|(accepted, tried)| accepted <= tried)),
+            ("drawn", drawn.iter().all(|&drawn| drawn == NEVER || drawn <= facts.n_updates)),
+            ("base", base.iter().all(|b| b.is_finite())),
+            ("temperatures", rises && betas.first() == Some(&0.0) && betas.last() == Some(&1.0)),
+        ] {
+            if !is_sound {
                 return Err(Error::MissingState { what });
             }
         }

@@ -2,11 +2,11 @@
 
 use super::StoppingSet;
 use crate::bits::{BitRows, words_for};
-use crate::source::open_file;
+use crate::file::MAX_MODEL;
+use crate::source::read_file;
 use crate::{Error, Result, write_atomically};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
-use std::io::Read;
 use std::path::Path;
 
 /// The metadata key; its value is the number of hidden units.
@@ -42,9 +42,7 @@ impl StoppingSet {
     /// # Errors
     /// If the file cannot be read or is not a stopping set.
     pub fn load(path: &Path) -> Result<Self> {
-        let (mut file, _) = open_file(path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(Error::io("read", path))?;
+        let bytes = read_file(path, MAX_MODEL)?;
         let broken = |problem: &dyn std::fmt::Display| {
             Error::malformed(path, format!("is not an intact stopping set: {problem}; make it again"))
         };
@@ -63,8 +61,7 @@ impl StoppingSet {
         }
         let words: Vec<u64> = tensor.data().as_chunks().0.iter().map(|&b| u64::from_le_bytes(b)).collect();
         let states = BitRows::from_words(n_bits, words);
-        let padding = if n_bits.is_multiple_of(64) { 0 } else { u64::MAX << (n_bits % 64) };
-        if (0..states.n_rows()).any(|r| states.row(r)[states.n_words() - 1] & padding != 0) {
+        if !states.is_padded_with_zeros() {
             return Err(broken(&format!("states have ones beyond their {n_bits} units")));
         }
         let set = Self::new(&states);

@@ -114,6 +114,20 @@ impl Best {
         self.best.map(|(epoch, bits)| (epoch, f64::from_bits(bits)))
     }
 
+    /// Returns true if this can be the record of a run of `epochs` epochs so far.
+    pub(super) fn is_sound(&self, epochs: usize) -> bool {
+        let is_finite = |bits: u64| f64::from_bits(bits).is_finite();
+        let is_peak = |peak: &Peak| {
+            is_finite(peak.log_likelihood)
+                && peak.std_err.is_none_or(is_finite)
+                && peak.n_below <= epochs + 1
+                && peak.first_below <= epochs
+        };
+        self.best.is_none_or(|(epoch, value)| epoch <= epochs && is_finite(value))
+            && self.since_best <= epochs + 1
+            && self.peak.as_ref().is_none_or(is_peak)
+    }
+
     /// Returns true if this many evaluations have brought no improvement.
     pub(super) fn is_out_of_patience(&self, patience: Option<usize>) -> bool {
         patience.is_some_and(|patience| self.since_best >= patience)

@@ -4,10 +4,13 @@ use super::folder::RunFolder;
 use super::old_checkpoint;
 use super::trainer::TrainerState;
 use crate::bits::BitRows;
-use crate::file::{CHECKPOINT_KEY as KEY, Provenance};
+use crate::file::{
+    CHECKPOINT_KEY as KEY, MAX_MODEL, NO_CHECKSUM, Provenance, check_checksum, seal, write_inside,
+};
 use crate::gradient::{Array, Gradient, State};
 use crate::model::Rbm;
-use crate::{Error, Result, write_atomically};
+use crate::source::read_file;
+use crate::{Error, Result};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -38,6 +41,9 @@ struct Facts<T> {
     provenance: Option<serde_json::Value>,
     /// The values that belong to the trainer's owner.
     run: T,
+    /// It comes last, as [`seal`] asks.
+    #[serde(default)]
+    checksum: String,
 }
 
 /// The model and the chains of a run at its last checkpoint.
@@ -71,12 +77,12 @@ pub(super) fn save(
     run: &impl Serialize,
     provenance: &Provenance,
 ) -> Result<()> {
-    write_atomically(path, &to_bytes(state, run, Some(provenance)))
+    write_inside(path, &to_bytes(state, run, Some(provenance)))
 }
 
 /// Reads a checkpoint.
 pub(super) fn load<T: DeserializeOwned>(path: &Path) -> Result<(TrainerState, T)> {
-    from_bytes(path, &std::fs::read(path).map_err(Error::io("read", path))?)
+    from_bytes(path, &read_file(path, MAX_MODEL)?)
 }
 
 /// Serialises a trainer's state, the values of its owner, `run`, and the provenance of the model.
@@ -118,6 +124,7 @@ pub(super) fn to_bytes(
         estimator: state.estimator.facts.clone(),
         provenance: provenance.map(|p| serde_json::to_value(p).expect("provenance is plain JSON")),
         run,
+        checksum: NO_CHECKSUM.into(),
     };
     let views = tensors.iter().map(|(name, dtype, data)| {
         let size = if *dtype == Dtype::F32 { 4 } else { 8 };
@@ -129,7 +136,8 @@ pub(super) fn to_bytes(
         (name.as_str(), TensorView::new(*dtype, shape, data).expect("whole elements"))
     });
     let facts = serde_json::to_string(&facts).expect("facts are plain JSON");
-    safetensors::serialize(views, Some(HashMap::from([(KEY.into(), facts)]))).expect("valid tensors")
+    let facts = HashMap::from([(KEY.into(), facts)]);
+    seal(safetensors::serialize(views, Some(facts)).expect("valid tensors"))
 }
 
 /// Reads the bytes that [`to_bytes`] returned. `path` is the file that they came from.
@@ -146,14 +154,28 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
     if found > VERSION {
         return Err(Error::NewerFormat { path: path.into(), found, supported: VERSION });
     }
+    check_checksum(path, bytes, metadata.metadata().as_ref())?;
     let facts: Facts<T> = serde_json::from_value(json).map_err(|e| broken(e.to_string()))?;
     let tensors = SafeTensors::deserialize(bytes).map_err(|e| broken(e.to_string()))?;
-    let bytes_of = |name: &str| tensors.tensor(name).map(|t| t.data()).map_err(|e| broken(e.to_string()));
+    let bytes_of = |name: &str, dtype: Dtype| {
+        let tensor = tensors.tensor(name).map_err(|e| broken(e.to_string()))?;
+        match tensor.dtype() {
+            found if found == dtype => Ok(tensor.data()),
+            found => Err(broken(format!("{name} is of type {found:?}; {dtype:?} expected"))),
+        }
+    };
+    let finite = |name: &str, is_finite: bool| {
+        if is_finite { Ok(()) } else { Err(broken(format!("{name} has values that are not finite"))) }
+    };
     let f32s = |name: &str| -> Result<Vec<f32>> {
-        Ok(bytes_of(name)?.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b)).collect())
+        let values = bytes_of(name, Dtype::F32)?.as_chunks().0.iter().map(|&b| f32::from_le_bytes(b));
+        finite(name, values.clone().all(f32::is_finite))?;
+        Ok(values.collect())
     };
     let f64s = |name: &str| -> Result<Vec<f64>> {
-        Ok(bytes_of(name)?.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b)).collect())
+        let values = bytes_of(name, Dtype::F64)?.as_chunks().0.iter().map(|&b| f64::from_le_bytes(b));
+        finite(name, values.clone().all(f64::is_finite))?;
+        Ok(values.collect())
     };
     let (n_visible, n_hidden) = (facts.n_visible, facts.n_hidden);
     let rbm = Rbm::new(n_visible, n_hidden, &f32s("weights")?, &f32s("visible_bias")?, &f32s("hidden_bias")?)
@@ -177,7 +199,8 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
             let chunks = tensor.data().as_chunks().0;
             let array = match tensor.dtype() {
                 Dtype::F64 => Array::Numbers(chunks.iter().map(|&b| f64::from_le_bytes(b)).collect()),
-                _ => Array::Words(chunks.iter().map(|&b| u64::from_le_bytes(b)).collect()),
+                Dtype::U64 => Array::Words(chunks.iter().map(|&b| u64::from_le_bytes(b)).collect()),
+                _ => return None,
             };
             Some((name.strip_prefix(prefix)?.to_owned(), array))
         })
@@ -187,8 +210,14 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
         _ => State { facts: facts.estimator, arrays: arrays(ESTIMATOR).collect() },
     };
     let lambda = f64s("lambda")?;
-    if lambda.len() != n_hidden {
-        return Err(broken("the offsets have another size".into()));
+    // Offsets are means of bits; rounding may lead out of the range.
+    if lambda.len() != n_hidden || lambda.iter().any(|mean| !(-1e-3..=1.0 + 1e-3).contains(mean)) {
+        return Err(broken("the offsets have another size or are no means".into()));
+    }
+    let gradient_norm = f64::from_bits(facts.gradient_norm);
+    finite("the norm of the gradient", gradient_norm.is_finite())?;
+    if [facts.epoch, facts.update].into_iter().any(|n| u32::try_from(n).is_err()) {
+        return Err(broken("it counts more epochs or updates than any training makes".into()));
     }
     let state = TrainerState {
         rbm,
@@ -198,7 +227,7 @@ pub(super) fn from_bytes<T: DeserializeOwned>(path: &Path, bytes: &[u8]) -> Resu
         estimator,
         epoch: facts.epoch,
         update: facts.update,
-        gradient_norm: f64::from_bits(facts.gradient_norm),
+        gradient_norm,
     };
     Ok((state, facts.run))
 }

@@ -154,6 +154,9 @@ impl Feed {
         if kept.visible_offsets.len() != state.rbm.n_visible() {
             return Err(Error::malformed(source, "the visible offsets have another size"));
         }
+        if kept.n_rows as u64 > 1 << 53 || kept.n_updates > 1 << 53 {
+            return Err(Error::malformed(source, "it counts more rows or updates than any training has"));
+        }
         let mut trainer = Trainer::assemble(settings, state.rbm.clone(), kept.visible_offsets, None);
         trainer.restore(state)?;
         trainer.n_updates_before = Some(kept.n_updates);

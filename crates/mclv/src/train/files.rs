@@ -2,14 +2,15 @@
 
 use super::best::Best;
 use super::checkpoint;
-use super::folder::RunFolder;
+use super::folder::{MAX_METRICS, RunFolder};
 use super::monitor::Metrics;
 use super::run::Description;
 use super::sitting::Sitting;
 use super::trainer::TrainerState;
 use crate::data::FileDigest;
-use crate::file::{ModelFile, write_atomically};
+use crate::file::{ModelFile, Owner, write_inside};
 use crate::model::Rbm;
+use crate::source::{open_file, read_file};
 use crate::team;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -60,6 +61,8 @@ pub(super) struct RunFiles {
     checkpoint_seconds: f64,
     /// This sitting, once it has begun.
     sitting: Option<Sitting>,
+    /// Nobody else writes into the folder meanwhile.
+    _owner: Owner,
 }
 
 /// A run as it was read from its folder.
@@ -93,29 +96,37 @@ impl RunFiles {
         checkpoints: Checkpoints,
         state: &TrainerState,
     ) -> Result<Self> {
-        let mut files = Self::new(path, description, checkpoints);
-        let folder = files.folder.checkpoints();
-        if team::is_first() {
-            std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        }
-        write_atomically(&files.folder.metrics(), b"")?;
+        let made = if team::is_first() { std::fs::create_dir_all(path) } else { Ok(()) };
+        team::together(made.map_err(Error::io("create", path)))?;
+        let owner = Owner::of(path)?;
+        // Another process may have begun a run since the settings were read.
+        Self::check_new(path)?;
+        let mut files = Self::new(path, description, checkpoints, owner);
+        files.folder.make(&files.folder.checkpoints())?;
+        write_inside(&files.folder.metrics(), b"")?;
         files.save_checkpoint(state, &Best::default(), 0.0)?;
         // This file is written last: a folder with a config has everything needed to resume.
         let config = files.folder.config();
-        write_atomically(&config, files.description.input.to_toml().as_bytes())?;
+        write_inside(&config, files.description.input.to_toml().as_bytes())?;
         Ok(files)
     }
 
     /// Reads a run that was begun with data and settings as in `description`, for a model of the
-    /// size of `rbm`.
+    /// size of `rbm`. `owner` is that of the folder `path`.
     pub(super) fn resume(
         path: &Path,
         description: Description,
         checkpoints: Checkpoints,
+        owner: Owner,
         rbm: &Rbm,
     ) -> Result<Resumed> {
-        let mut files = Self::new(path, description, checkpoints);
+        let mut files = Self::new(path, description, checkpoints, owner);
+        files.folder.check_subfolders()?;
         let (state, progressed) = checkpoint::load::<Progressed>(&files.folder.checkpoint())?;
+        if !progressed.best.is_sound(state.epoch) {
+            let problem = "not an intact checkpoint: its record of the best evaluation is impossible";
+            return Err(Error::malformed(files.folder.checkpoint(), problem));
+        }
         let Description { input, data, weights_sha256, files: own } = &files.description;
         check_unchanged(Path::new(&input.data.source), &progressed.data_sha256, &data.sha256)?;
         if let (Some(path), Some(then), Some(now)) =
@@ -135,20 +146,42 @@ impl RunFiles {
                 return Err(Error::ShapeMismatch { what, expected, got });
             }
         }
-        let metrics = files.folder.metrics();
-        if team::is_first() {
-            let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(&metrics);
-            file.and_then(|f| f.set_len(progressed.metrics_bytes)).map_err(Error::io("write", &metrics))?;
-        }
-        let text = std::fs::read(&metrics).map_err(Error::io("read", &metrics))?;
-        let n_bytes = text.len().min(progressed.metrics_bytes as usize);
-        let lines = text[..n_bytes].split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
-        let history = lines.filter_map(|line| serde_json::from_slice(line).ok()).collect();
-        files.metrics_bytes = progressed.metrics_bytes;
+        let history = files.cut_metrics(progressed.metrics_bytes)?;
         Ok(Resumed { files, state, best: progressed.best, seconds: progressed.seconds, history })
     }
 
-    fn new(path: &Path, description: Description, checkpoints: Checkpoints) -> Self {
+    /// Cuts the metrics to the length that they had at the last checkpoint, and returns them. If
+    /// they are shorter, whole lines are kept.
+    fn cut_metrics(&mut self, recorded: u64) -> Result<Vec<Metrics>> {
+        let path = self.folder.metrics();
+        let text = if path.exists() { read_file(&path, MAX_METRICS)? } else { Vec::new() };
+        let n_recorded = usize::try_from(recorded).unwrap_or(usize::MAX).min(text.len());
+        let kept = &text[..text[..n_recorded].iter().rposition(|&byte| byte == b'\n').map_or(0, |k| k + 1)];
+        let lines = kept.split(|&byte| byte == b'\n').filter(|line| !line.is_empty());
+        let history: Vec<Metrics> =
+            lines.clone().filter_map(|line| serde_json::from_slice(line).ok()).collect();
+        let n_damaged = lines.count() - history.len();
+        if n_damaged > 0 && team::is_first() {
+            tracing::warn!("{}: {n_damaged} damaged lines are left out", path.display());
+        }
+        if (kept.len() as u64) < recorded && team::is_first() {
+            let last = history.last().map_or(0, |metrics| metrics.epoch);
+            tracing::warn!(
+                "{} has {} bytes of whole lines, but the checkpoint counts {recorded}: the metrics of some epochs \
+                 after epoch {last} are lost",
+                path.display(),
+                kept.len()
+            );
+        }
+        // Lines are appended to this file from here on, so it must be no link.
+        if kept.len() < text.len() || !path.symlink_metadata().is_ok_and(|metadata| metadata.is_file()) {
+            write_inside(&path, kept)?;
+        }
+        self.metrics_bytes = kept.len() as u64;
+        Ok(history)
+    }
+
+    fn new(path: &Path, description: Description, checkpoints: Checkpoints, owner: Owner) -> Self {
         Self {
             folder: RunFolder::new(path),
             description,
@@ -157,7 +190,12 @@ impl RunFiles {
             last_checkpoint: Instant::now(),
             checkpoint_seconds: 0.0,
             sitting: None,
+            _owner: owner,
         }
+    }
+
+    pub(super) fn folder(&self) -> &RunFolder {
+        &self.folder
     }
 
     /// Begins a new schedule after the end of a run. The model at the end becomes a snapshot,
@@ -165,12 +203,11 @@ impl RunFiles {
     pub(super) fn begin_again(&mut self, state: &TrainerState, best: &Best, seconds: f64) -> Result<()> {
         let (model, snapshot) = (self.folder.model(), self.folder.snapshot(state.epoch));
         if team::is_first() && model.exists() {
-            let folder = self.folder.snapshots();
-            std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
+            self.folder.make(&self.folder.snapshots())?;
             std::fs::rename(&model, &snapshot).map_err(Error::io("rename", &model))?;
         }
         self.save_checkpoint(state, best, seconds)?;
-        write_atomically(&self.folder.config(), self.description.input.to_toml().as_bytes())
+        write_inside(&self.folder.config(), self.description.input.to_toml().as_bytes())
     }
 
     /// Records that a sitting begins after `from_epoch` epochs.
@@ -195,12 +232,12 @@ impl RunFiles {
 
     fn save_sittings(&self, sittings: &[Sitting]) -> Result<()> {
         let line = |sitting| serde_json::to_string(sitting).expect("sittings are plain JSON") + "\n";
-        write_atomically(&self.folder.sittings(), sittings.iter().map(line).collect::<String>().as_bytes())
+        write_inside(&self.folder.sittings(), sittings.iter().map(line).collect::<String>().as_bytes())
     }
 
     /// Saves the best model so far, or at the end. `best_epoch` is its epoch.
     pub(super) fn save_best(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
-        self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.best_model())
+        self.description.model_file(rbm.clone(), metrics, best_epoch).save_inside(&self.folder.best_model())
     }
 
     /// Reads the best model so far, if the file belongs to `epoch`.
@@ -211,16 +248,14 @@ impl RunFiles {
 
     /// Saves the model at the end. `best_epoch` is the epoch of the best model, if that is known.
     pub(super) fn save_model(&self, rbm: &Rbm, metrics: &Metrics, best_epoch: Option<usize>) -> Result<()> {
-        self.description.model_file(rbm.clone(), metrics, best_epoch).save(self.folder.model())
+        self.description.model_file(rbm.clone(), metrics, best_epoch).save_inside(&self.folder.model())
     }
 
     /// Saves a snapshot of the model after the epoch of `metrics`.
     pub(super) fn save_snapshot(&self, rbm: &Rbm, metrics: &Metrics) -> Result<()> {
-        let folder = self.folder.snapshots();
-        if team::is_first() {
-            std::fs::create_dir_all(&folder).map_err(Error::io("create", &folder))?;
-        }
-        self.description.model_file(rbm.clone(), metrics, None).save(self.folder.snapshot(metrics.epoch))
+        self.folder.make(&self.folder.snapshots())?;
+        let file = self.description.model_file(rbm.clone(), metrics, None);
+        file.save_inside(&self.folder.snapshot(metrics.epoch))
     }
 
     /// Appends the metrics of an epoch.
@@ -249,6 +284,11 @@ impl RunFiles {
     /// Writes a checkpoint.
     pub(super) fn save_checkpoint(&mut self, state: &TrainerState, best: &Best, seconds: f64) -> Result<()> {
         let begun = Instant::now();
+        if team::is_first() {
+            // A checkpoint must not count lines that a power cut takes away.
+            let metrics = self.folder.metrics();
+            open_file(&metrics)?.0.sync_all().map_err(Error::io("write", &metrics))?;
+        }
         let progressed = Progressed {
             metrics_bytes: self.metrics_bytes,
             seconds,

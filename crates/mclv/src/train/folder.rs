@@ -21,8 +21,13 @@ use super::sitting::Sitting;
 use crate::file::ModelFile;
 use crate::model::Rbm;
 use crate::settings::CheckedSettings;
+use crate::source::{read_file, read_text};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
+
+/// The largest lengths of the settings, and of the metrics of some ten million epochs.
+const MAX_CONFIG: u64 = 1 << 24;
+pub(super) const MAX_METRICS: u64 = 1 << 33;
 
 /// The folder of a run: the paths of its files, whether or not they exist yet.
 ///
@@ -118,6 +123,22 @@ impl RunFolder {
         self.path.join("checkpoints")
     }
 
+    /// Creates a subfolder if it is missing. In a [team](crate::team), only the first rank does.
+    pub(super) fn make(&self, subfolder: &Path) -> Result<()> {
+        self.check_subfolders()?;
+        let made = if crate::team::is_first() { std::fs::create_dir_all(subfolder) } else { Ok(()) };
+        made.map_err(Error::io("create", subfolder))
+    }
+
+    /// Rejects links in the place of subfolders: nothing is written through the links of a run
+    /// folder.
+    pub(super) fn check_subfolders(&self) -> Result<()> {
+        match [self.checkpoints(), self.snapshots()].into_iter().find(|folder| folder.is_symlink()) {
+            Some(link) => Err(Error::malformed(link, "is a link; put the folder itself in its place")),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the path of the last checkpoint.
     pub fn checkpoint(&self) -> PathBuf {
         self.checkpoints().join("latest.safetensors")
@@ -145,7 +166,7 @@ impl RunFolder {
     /// If the file cannot be read.
     pub fn read_config(&self) -> Result<String> {
         let path = self.config();
-        std::fs::read_to_string(&path).map_err(Error::io("read", &path))
+        read_text(&path, MAX_CONFIG)
     }
 
     /// Reads the settings.
@@ -162,7 +183,7 @@ impl RunFolder {
     /// If the file cannot be read, or a line of it is damaged.
     pub fn read_metrics(&self) -> Result<Vec<Metrics>> {
         let path = self.metrics();
-        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = read_text(&path, MAX_METRICS)?;
         let parse = |line: &str| {
             serde_json::from_str(line)
                 .map_err(|e| Error::malformed(&path, format!("is no file of metrics: {e}")))
@@ -173,7 +194,7 @@ impl RunFolder {
     /// Reads the sittings. Lines that cannot be read are left out, and so is the whole file if it is
     /// missing: runs of earlier versions have none.
     pub fn read_sittings(&self) -> Vec<Sitting> {
-        let text = std::fs::read_to_string(self.sittings()).unwrap_or_default();
+        let text = read_text(&self.sittings(), MAX_METRICS).unwrap_or_default();
         text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
@@ -234,13 +255,7 @@ impl RunFolder {
     /// Returns the metrics of all lines that are complete and intact.
     fn read_whole_metrics(&self, problems: &mut Vec<String>) -> Vec<Metrics> {
         let path = self.metrics();
-        let bytes = match std::fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(e) => {
-                problems.push(Error::io("read", &path)(e).to_string());
-                return Vec::new();
-            }
-        };
+        let Some(bytes) = keep(read_file(&path, MAX_METRICS), problems) else { return Vec::new() };
         let text = String::from_utf8_lossy(&bytes);
         // The last line of a run in progress may be half written.
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
@@ -344,7 +359,7 @@ impl RunRecord {
                 std::mem::discriminant(&h.latest) == std::mem::discriminant(warning)
             };
             // A warning that stopped in the last tenth of the run may come back.
-            let is_over = epoch + end / 10 < end;
+            let is_over = epoch.saturating_add(end / 10) < end;
             match kinds.iter_mut().find(same) {
                 Some(history) => {
                     (history.latest, history.last_epoch) = (warning.clone(), epoch);

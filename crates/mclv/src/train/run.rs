@@ -8,12 +8,12 @@ use super::weights;
 use crate::data::{
     self, Binarize, DataProvenance, DataSource, DataSpec, Dataset, FileDigest, PartRows, Parts, Rows, Split,
 };
-use crate::file::{ModelFile, Provenance};
+use crate::file::{MAX_MODEL, ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::picture;
 use crate::progress::Progress;
 use crate::settings::{self, CheckedSettings, Settings};
-use crate::source::hex;
+use crate::source::{hex, read_file};
 use crate::words;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -173,8 +173,8 @@ pub struct Run {
     weights: Weights,
     /// The model to start from.
     start: Option<Rbm>,
-    /// True if the run goes on with a new schedule of the learning rate.
-    is_extended: bool,
+    /// The epochs after which the run goes on with a new schedule of the learning rate.
+    extended_after: Option<usize>,
     parts: Parts,
     files: Vec<FileDigest>,
 }
@@ -244,7 +244,7 @@ impl Run {
         let restarts = input.train.restarts.take().unwrap_or_default();
         input.train.restarts = Some(if done > 0 { restarts.and(done) } else { restarts });
         input.train.epochs = Some((done + n_epochs).into());
-        Ok(Self { is_extended: true, ..Self::without_start(input, progress)? })
+        Ok(Self { extended_after: Some(done), ..Self::without_start(input, progress)? })
     }
 
     /// Reads the configuration of the run in a folder. Its data may have moved with the folder.
@@ -274,7 +274,7 @@ impl Run {
         let weights = load_weights(&input, &train, &source)?;
         let parts = count(&input, source.parts()?, validation.is_some());
         let files = source.digests();
-        Ok(Self { input, train, grey, validation, weights, start: None, is_extended: false, parts, files })
+        Ok(Self { input, train, grey, validation, weights, start: None, extended_after: None, parts, files })
     }
 
     /// Returns how many rows train, choose the best model and are left for tests, and where they
@@ -336,8 +336,8 @@ impl Run {
         if let Some(rbm) = &self.start {
             training = training.from_model(rbm.clone());
         }
-        if self.is_extended {
-            training = training.with_new_schedule();
+        if let Some(after) = self.extended_after {
+            training = training.with_new_schedule(after);
         }
         if let Some(validation) = &self.validation {
             training = training.weighted_validation(&validation.rows, self.weights.validation.as_deref());
@@ -355,7 +355,7 @@ fn load_start(from: &mut StartModel) -> Result<ModelFile> {
     // A model may consist of several files.
     let mut digest = Sha256::new();
     for file in ModelFile::files(&from.file) {
-        digest.update(std::fs::read(&file).map_err(Error::io("read", &file))?);
+        digest.update(read_file(&file, MAX_MODEL)?);
     }
     let now = hex(&digest.finalize());
     if let Some(then) = from.sha256.as_ref().filter(|then| **then != now) {

@@ -6,7 +6,7 @@ use super::guard::{self, Warning};
 use super::listener::LastEvaluation;
 use super::monitor::{Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
 use super::trainer::{Trainer, are_sane};
-use super::{Listener, Outcome, Trained};
+use super::{Listener, Outcome, RunFolder, Trained};
 use crate::bits::BitRows;
 use crate::data::{self, Binarize, Rows};
 use crate::gradient::EstimatorInfo;
@@ -75,6 +75,11 @@ impl<'a> Session<'a> {
     pub fn observe(mut self, listener: &'a mut dyn Listener) -> Self {
         self.listener = Some(listener);
         self
+    }
+
+    /// Returns the folder of the run, if it has one.
+    pub fn folder(&self) -> Option<&RunFolder> {
+        self.files.as_ref().map(RunFiles::folder)
     }
 
     /// Returns the settings, with everything decided.

@@ -320,6 +320,10 @@ impl Trainer {
         if !self.estimator_is_given {
             self.estimator = self.settings.gradient.estimator();
         }
+        let (_, memory) = self.stepper.memory();
+        if memory.map(|memory| memory.is_some()) != state.memory.each_ref().map(Option::is_some) {
+            return Err(Error::MissingState { what: "the memory of the optimiser" });
+        }
         self.current().restore(&state.rbm, &state.estimator)?;
         self.rbm = state.rbm;
         self.offsets.hidden = state.lambda;

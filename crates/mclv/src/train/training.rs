@@ -10,6 +10,7 @@ use super::trainer::Trainer;
 use super::{Feed, Listener};
 use crate::Result;
 use crate::data::{self, Binarize, Rows};
+use crate::file::{Owner, new_folder};
 use crate::gradient::Estimator;
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
@@ -43,13 +44,21 @@ pub struct Training<'a> {
     validation: Option<Weighted<'a>>,
     grey: Option<&'a Rows>,
     listener: Option<&'a mut dyn Listener>,
-    folder: Option<PathBuf>,
+    folder: Option<Place>,
     checkpoints: Checkpoints,
     description: Option<Description>,
-    /// True if a resumed run has a new schedule of the learning rate.
-    has_new_schedule: bool,
+    /// The epochs after which a resumed run has a new schedule of the learning rate.
+    new_schedule: Option<usize>,
     /// The program and its arguments, as they were typed.
     command: Vec<String>,
+}
+
+/// Where a new run folder is made.
+enum Place {
+    /// At this path.
+    At(PathBuf),
+    /// In this folder, by the first free number after this name.
+    Numbered(PathBuf, String),
 }
 
 /// The result of a training: the model, the best model, the metrics of all epochs, and how it
@@ -114,7 +123,7 @@ impl<'a> Training<'a> {
             folder: None,
             checkpoints: Checkpoints::default(),
             description: None,
-            has_new_schedule: false,
+            new_schedule: None,
             command: Vec::new(),
         }
     }
@@ -172,7 +181,14 @@ impl<'a> Training<'a> {
 
     /// Saves the run in a folder: settings, metrics, checkpoints and models.
     pub fn in_folder(mut self, path: &Path) -> Self {
-        self.folder = Some(path.into());
+        self.folder = Some(Place::At(path.into()));
+        self
+    }
+
+    /// Saves the run in the first of the folders `PARENT/STEM-1`, `PARENT/STEM-2`, … that does not
+    /// exist when the training begins. [`Session::folder`] names it.
+    pub fn in_new_folder(mut self, parent: &Path, stem: &str) -> Self {
+        self.folder = Some(Place::Numbered(parent.into(), stem.into()));
         self
     }
 
@@ -194,17 +210,18 @@ impl<'a> Training<'a> {
         self
     }
 
-    /// Declares that a resumed run begins a new schedule of the learning rate.
-    pub(super) fn with_new_schedule(mut self) -> Self {
-        self.has_new_schedule = true;
+    /// Declares that a resumed run begins a new schedule of the learning rate after this number of
+    /// epochs.
+    pub(super) fn with_new_schedule(mut self, after: usize) -> Self {
+        self.new_schedule = Some(after);
         self
     }
 
     /// Trains to the end, or until the listener cancels.
     ///
     /// # Errors
-    /// If settings, rows and weights do not fit together, if the folder holds a run already, if a
-    /// file cannot be written, or if the estimator fails.
+    /// If settings, rows and weights do not fit together, if the folder holds a run already or another
+    /// process trains in it, if a file cannot be written, or if the estimator fails.
     pub fn fit(self, train: &'a Rows) -> Result<Trained> {
         self.begin(train)?.finish()
     }
@@ -214,14 +231,18 @@ impl<'a> Training<'a> {
     /// # Errors
     /// Those of [`fit`](Self::fit).
     pub fn begin(mut self, train: &'a Rows) -> Result<Session<'a>> {
-        if let Some(folder) = &self.folder {
+        if let Some(Place::At(folder)) = &self.folder {
             RunFiles::check_new(folder)?;
         }
-        let folder = self.folder.take();
+        let place = self.folder.take();
         let (checkpoints, description) = (self.checkpoints, self.description.take());
         let command = std::mem::take(&mut self.command);
         let mut session = self.session(train)?;
-        if let Some(folder) = folder {
+        if let Some(place) = place {
+            let folder = match place {
+                Place::At(folder) => folder,
+                Place::Numbered(parent, stem) => new_folder(&parent, &stem)?,
+            };
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
                 None => Description::of_memory(train, &session.settings),
@@ -237,18 +258,23 @@ impl<'a> Training<'a> {
     /// weights must be those of the original run.
     ///
     /// # Errors
-    /// If the folder holds no run, a damaged run, or a run with other data.
+    /// If the folder holds no run, a damaged run, or a run with other data, or if another process
+    /// trains in it.
     pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
         let (checkpoints, description) = (self.checkpoints, self.description.take());
-        let has_new_schedule = self.has_new_schedule;
+        let new_schedule = self.new_schedule;
         let command = std::mem::take(&mut self.command);
+        let owner = Owner::of(path)?;
         let session = self.session(train).and_then(|mut session| {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
                 None => Description::of_memory(train, &session.settings),
             };
-            let resumed = RunFiles::resume(path, description, checkpoints, session.trainer.rbm())?;
+            let resumed = RunFiles::resume(path, description, checkpoints, owner, session.trainer.rbm())?;
             session.trainer.restore(resumed.state)?;
+            if new_schedule.is_some_and(|after| after != session.trainer.epochs_done()) {
+                return Err(Error::malformed(path, "has gone on since it was read; try again"));
+            }
             session.best = resumed.best;
             session.seconds_before = resumed.seconds;
             session.evaluation_seconds = resumed.history.last().map_or(0.0, |m| m.evaluation_seconds);
@@ -260,7 +286,7 @@ impl<'a> Training<'a> {
         });
         // No rank continues, and writes, before all have read.
         let mut session = team::together(session)?;
-        if has_new_schedule {
+        if new_schedule.is_some() {
             session.best.renew_patience();
             let (state, seconds) = (session.trainer.state(), session.seconds_before);
             if let Some(files) = &mut session.files {

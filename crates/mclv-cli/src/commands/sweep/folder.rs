@@ -8,9 +8,10 @@
 //! ```
 
 use super::args::{Axis, Grid, Seeds};
+use crate::commands::MAX_TEXT;
 use anyhow::{Context, anyhow};
 use mclv::train::RunInput;
-use mclv::{Error, write_atomically};
+use mclv::{Error, read_text, team, write_inside};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
@@ -62,17 +63,29 @@ impl SweepFolder {
         self.0.join("report.html")
     }
 
-    /// Creates the folder with its definition.
+    /// Rejects a folder that holds a sweep.
+    pub(super) fn check_new(&self) -> anyhow::Result<()> {
+        // With several ranks, the first may already have begun to write when others look.
+        let is_taken = team::is_first() && self.definition().exists();
+        let taken = Error::InvalidSetting {
+            name: "sweep folder",
+            value: self.0.display().to_string(),
+            cure: "it holds a sweep already: resume that sweep, or choose another folder",
+        };
+        Ok(team::together(if is_taken { Err(taken) } else { Ok(()) })?)
+    }
+
+    /// Writes the definition of a new sweep into the folder, of which this process is the owner.
     pub(super) fn create(&self, sweep: &Sweep) -> anyhow::Result<()> {
-        std::fs::create_dir_all(&self.0).map_err(Error::io("create", &self.0))?;
+        self.check_new()?;
         let text = toml::to_string_pretty(sweep).context("sweep.toml")?;
-        Ok(write_atomically(&self.definition(), text.as_bytes())?)
+        Ok(write_inside(&self.definition(), text.as_bytes())?)
     }
 
     /// Reads the definition.
     pub(super) fn read(&self) -> anyhow::Result<Sweep> {
         let path = self.definition();
-        let text = std::fs::read_to_string(&path).map_err(Error::io("read", &path))?;
+        let text = read_text(&path, MAX_TEXT)?;
         toml::from_str(&text).map_err(|e| Error::malformed(&path, e.message().to_owned()).into())
     }
 }

@@ -8,22 +8,23 @@ pub(crate) use args::SweepArgs;
 
 use super::report;
 use super::reproduce::Live;
-use super::train::{free_folder, resolve_with};
+use super::train::{resolve_with, stem};
 use crate::cli::Global;
 use crate::output::{Output, facts, table};
 use crate::shell;
 use crate::view;
 use crate::watch::Watch;
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, ensure};
 use folder::{Sweep, SweepFolder};
 use mclv::settings::{EvalEvery, Settings};
 use mclv::statistics::Summary;
 use mclv::train::Run;
-use mclv::{team, write_atomically};
+use mclv::{new_folder, team, write_inside};
 use mclv_report::run::several_runs;
 use mclv_reproduce::{ModelOf, Store, Task, schedule};
 use results::{Results, TestRows};
 use serde_json::json;
+use std::path::Path;
 
 /// A run of a sweep: a combination of values, by its number, and a seed.
 struct Planned {
@@ -33,36 +34,30 @@ struct Planned {
 }
 
 pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
-    let (folder, sweep, is_new) = match &args.resume {
+    let (path, sweep) = match &args.resume {
         Some(path) => {
             ensure!(global.seed.is_none(), "--seed cannot be used with --resume: a sweep keeps its seed");
-            let folder = SweepFolder::new(path);
-            let sweep = folder.read()?;
-            (folder, sweep, false)
+            (Some(path.clone()), SweepFolder::new(path).read()?)
         }
         None => {
             let run = resolve_with(&args.input, Settings::default(), global.seed)?;
-            let path = match &args.output {
-                Some(path) => path.clone(),
-                None => free_folder("sweeps", &run.data.source),
-            };
-            let folder = SweepFolder::new(&path);
-            if folder.definition().exists() {
-                let path = shell::path(&path);
-                bail!(
-                    "{path} holds a sweep already; resume it with: mclv sweep --resume {path}; or choose another folder"
-                );
+            if let Some(path) = &args.output {
+                SweepFolder::new(path).check_new()?;
             }
-            (folder, Sweep { seeds: args.seeds.to_string(), run, settings: args.grid.0.clone() }, true)
+            (args.output.clone(), Sweep { seeds: args.seeds.to_string(), run, settings: args.grid.0.clone() })
         }
     };
     let planned = plan(&sweep)?;
-    if is_new {
-        // All ranks have looked at the folder before the first one creates it.
-        team::together(Ok(()))?;
+    // The folder is made only now, so that a sweep that cannot begin leaves none.
+    let folder = match path {
+        Some(path) => path,
+        None => new_folder(Path::new("sweeps"), &stem(&sweep.run.data.source))?,
+    };
+    let folder = SweepFolder::new(&folder);
+    let store = Store::open(folder.path())?.keeping_checkpoints();
+    if args.resume.is_none() {
         folder.create(&sweep)?;
     }
-    let store = team::together(Store::open(folder.path()))?.keeping_checkpoints();
     let tasks: Vec<Task> = planned.iter().map(|run| run.task.clone()).collect();
     let live = Live(Watch::new("sweep", ""));
     schedule::run(&tasks, &store, rayon::current_num_threads(), &live).with_context(|| {
@@ -77,9 +72,9 @@ pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Re
     }
     let page = several_runs(&view::compare(results.records()));
     if team::is_first() {
-        report::save(&page, &folder.report())?;
+        report::save_inside(&page, &folder.report())?;
     }
-    write_atomically(&folder.csv(), results.csv().as_bytes())?;
+    write_inside(&folder.csv(), results.csv().as_bytes())?;
     let json = json!({ "sweep": folder.path().to_string_lossy(), "report": folder.report().to_string_lossy(),
         "csv": folder.csv().to_string_lossy(), "results": results.json() });
     out.print(&json, || text(&results, &folder))

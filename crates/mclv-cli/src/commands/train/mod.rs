@@ -14,7 +14,7 @@ use super::report;
 use crate::cli::Global;
 use crate::events::Events;
 use crate::live;
-use crate::output::{Output, facts};
+use crate::output::{Output, facts, tell};
 use crate::shell;
 use crate::sparkline::sparkline;
 use crate::watch::Watch;
@@ -30,32 +30,33 @@ use watching::Live;
 
 pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let watch = Watch::new("fetching", "B");
-    let (run, folder) = match &args.resume {
-        Some(path) => resume(path, args, global, &watch)?,
-        None => {
-            let input = resolve(args, global)?;
-            let folder = match &args.output {
-                Some(folder) => folder.clone(),
-                None => free_folder("runs", &input.data.source),
-            };
-            (Run::load(input, &watch)?, folder)
+    let (run, resumed) = match &args.resume {
+        Some(path) => {
+            let (run, folder) = resume(path, args, global, &watch)?;
+            (run, Some(folder))
         }
+        None => (Run::load(resolve(args, global)?, &watch)?, None),
     };
     drop(watch);
     let checkpoints =
         Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
     let training = run.training().checkpoints(checkpoints).command(typed());
-    let session = match &args.resume {
-        Some(_) => training.resume(&folder, run.rows())?,
-        None => training.in_folder(&folder).begin(run.rows())?,
+    let session = match (&resumed, &args.output) {
+        (Some(folder), _) => training.resume(folder, run.rows())?,
+        (None, Some(folder)) => training.in_folder(folder).begin(run.rows())?,
+        (None, None) => {
+            let stem = stem(&run.input().data.source);
+            training.in_new_folder(Path::new("runs"), &stem).begin(run.rows())?
+        }
     };
+    let folder = session.folder().expect("the run has a folder").path().to_path_buf();
     out.note(|| first_line(&run));
     // Only the first rank shows reports and progress.
     let shows = team::is_first();
     let server =
         (shows && args.look.live).then(|| live::Server::start(&folder, args.look.port)).transpose()?;
     if let Some(server) = &server {
-        eprintln!("live report: {}", server.address());
+        tell(&format!("live report: {}", server.address()));
     }
     let events =
         (shows && args.look.tensorboard).then(|| Events::create(&folder, run.train_data())).transpose()?;
@@ -125,23 +126,21 @@ fn resume(path: &Path, args: &TrainArgs, global: &Global, watch: &Watch) -> anyh
     let run = team::together(run)?;
     if let (Some(Auto::Given(n)), true) = (args.settings.epochs, team::is_first()) {
         let settings = run.input().train.check_without_rows()?;
-        eprintln!(
+        tell(&format!(
             "note: {} has made {} epochs; {n} more follow with a new schedule of the learning rate ({} from {}), \
              because the old one has ended",
             folder.display(),
             settings.epochs - n,
             settings.schedule,
             settings.learning_rate
-        );
+        ));
     }
     Ok((run, folder))
 }
 
-/// The first of `PARENT/DATA-1`, `PARENT/DATA-2`, … that does not exist yet.
-pub(crate) fn free_folder(parent: &str, source: &str) -> PathBuf {
-    let stem = Path::new(source).file_stem().unwrap_or_default().to_string_lossy().replace([':', ' '], "-");
-    let numbered = |n: u32| Path::new(parent).join(format!("{stem}-{n}"));
-    (1..).map(numbered).find(|path| !path.exists()).unwrap_or_default()
+/// How the names of folders for runs on these data begin.
+pub(crate) fn stem(source: &str) -> String {
+    Path::new(source).file_stem().unwrap_or_default().to_string_lossy().replace([':', ' '], "-")
 }
 
 /// The command as it was typed, with the program's name alone.

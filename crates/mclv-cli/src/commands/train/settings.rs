@@ -2,13 +2,13 @@
 
 use super::args::{InputArgs, TrainArgs};
 use crate::cli::Global;
-use crate::commands::model_file;
+use crate::commands::{MAX_TEXT, model_file};
 use crate::shell;
 use anyhow::Context;
-use mclv::ModelFile;
 use mclv::data::DataSpec;
 use mclv::settings::Settings;
 use mclv::train::{RunInput, StartModel};
+use mclv::{ModelFile, read_text};
 use serde::Deserialize;
 
 /// Reads the configuration file, if there is one, and puts the flags over it.
@@ -29,11 +29,7 @@ pub(crate) fn resolve_with(
     seed: Option<u64>,
 ) -> anyhow::Result<RunInput> {
     let mut input = match &args.config {
-        Some(path) => {
-            let text =
-                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            RunInput::from_toml(&text, path)?
-        }
+        Some(path) => RunInput::from_toml(&read_text(path, MAX_TEXT)?, path)?,
         None => RunInput::default(),
     };
     if let Some(model) = &args.from {

@@ -97,7 +97,8 @@ impl TourInfo {
 
     /// The number of returns plus the number of chances to return that passed.
     pub(crate) fn n_tried(&self) -> u64 {
-        self.n_completed + self.n_truncated + self.n_carried
+        // A file may hold any numbers.
+        self.n_completed.saturating_add(self.n_truncated).saturating_add(self.n_carried)
     }
 
     /// Counts a tour that has returned.

@@ -18,13 +18,13 @@ pub use info::TourInfo;
 
 use super::pcd::{first_states, hidden_states};
 use super::{Estimator, EstimatorInfo, Gradient, State, Step, Update, total_weight};
-use crate::Result;
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
 use crate::settings::{LvsSettings, Starts, Unfinished};
 use crate::tour::{StartTable, StoppingSet};
+use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tours::Running;
 
@@ -242,14 +242,28 @@ impl Estimator for LvsEstimator {
 
     fn restore(&mut self, rbm: &Rbm, state: &State) -> Result<()> {
         let n_hidden = rbm.n_hidden();
-        Facts { size: self.size, seen: self.seen, info: self.info } = state.facts()?;
-        self.set = StoppingSet::new(&state.bit_rows("set", n_hidden)?);
+        Facts { size: self.size, seen: self.seen, info: self.info } = state.counts()?;
+        let states = state.bit_rows("set", n_hidden)?;
+        self.set = StoppingSet::new(&states);
         let table = state.numbers("table")?;
+        let (h, start) = (state.bit_rows("chains", n_hidden)?, state.bit_rows("starts", n_hidden)?);
+        let lengths = state.words("lengths")?;
+        for (what, is_sound) in [
+            ("facts", self.size.samples_per_row > 0 && self.size.samples_per_row <= 1 << 32),
+            ("facts", self.size.n_rows <= 1 << 32),
+            ("set", self.set.len() == states.n_rows()),
+            ("table", table.len() == states.n_rows() && table.iter().all(|x| x.is_finite())),
+            ("starts", start.n_rows() == h.n_rows()),
+            ("lengths", lengths.len() == h.n_rows() && lengths.iter().all(|&n| n <= 1 << 53)),
+        ] {
+            if !is_sound {
+                return Err(Error::MissingState { what });
+            }
+        }
         if !table.is_empty() {
             self.table = StartTable::from_log_weights(table.to_vec());
         }
-        let (h, start) = (state.bit_rows("chains", n_hidden)?, state.bit_rows("starts", n_hidden)?);
-        self.begin_running(rbm, &h, &start, state.words("lengths")?);
+        self.begin_running(rbm, &h, &start, lengths);
         Ok(())
     }
 }

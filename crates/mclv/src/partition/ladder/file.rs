@@ -1,14 +1,13 @@
 //! Save a ladder, and read it again.
 
 use super::Ladder;
-use crate::file::write_atomically;
+use crate::file::{MAX_MODEL, write_atomically};
 use crate::model::Rbm;
-use crate::source::{hex, open_file};
+use crate::source::{hex, read_file};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::borrow::Cow;
-use std::io::Read;
 use std::path::Path;
 
 /// The version of the format.
@@ -56,9 +55,7 @@ impl Ladder {
         let broken = |problem: String| {
             Error::malformed(path, format!("is not an intact ladder: {problem}; make it again"))
         };
-        let (mut file, _) = open_file(path)?;
-        let mut text = Vec::new();
-        file.read_to_end(&mut text).map_err(Error::io("read", path))?;
+        let text = read_file(path, MAX_MODEL)?;
         let content: Content<'_> = serde_json::from_slice(&text).map_err(|e| broken(e.to_string()))?;
         if content.mclv_ladder != VERSION {
             let problem = format!("its format has version {}, not {VERSION}", content.mclv_ladder);

@@ -35,6 +35,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
         Error::UnknownFormat { .. }
         | Error::Malformed { .. }
         | Error::Truncated { .. }
+        | Error::TooLarge { .. }
         | Error::NewerFormat { .. }
         | Error::ChecksumMismatch { .. }
         | Error::MissingState { .. } => FormatError::new_err(text),

@@ -13,9 +13,18 @@ use std::time::{Duration, Instant};
 
 static STOP: AtomicBool = AtomicBool::new(false);
 static N_WATCHES: AtomicUsize = AtomicUsize::new(0);
+/// True once some work has seen [`STOP`].
+static HEARD: AtomicBool = AtomicBool::new(false);
+/// Watches of work that has much to lose, such as training.
+static N_PATIENT: AtomicUsize = AtomicUsize::new(0);
 /// Launchers and batch systems send a signal more than once. Signals within this time of the first
 /// count as the same signal.
 const SAME_WISH: Duration = Duration::from_secs(2);
+
+/// If no work has heard the first signal after this time, the process ends.
+const DEAF: Duration = Duration::from_secs(2);
+/// The same time for work that has much to lose. One update of a large model may take long.
+const BUSY: Duration = Duration::from_secs(60);
 
 /// The variable with the seconds between two lines of progress, where standard error is not a
 /// terminal; 0 for no lines.
@@ -27,9 +36,12 @@ const MINUTE: f64 = 60.0;
 /// progress is printed every minute instead.
 ///
 /// The first Ctrl-C (or SIGTERM) asks the work to stop. Another one, at least two seconds later,
-/// ends the process. If no work is watched, the first one ends the process.
+/// ends the process. If no work is watched, the first one ends the process; so it does after two
+/// seconds if no work asks whether it should stop.
 pub(crate) struct Watch {
     bar: ProgressBar,
+    /// True if the work has much to lose, and so has more time to ask.
+    is_patient: bool,
     what: String,
     /// True for the one process that prints.
     speaks: bool,
@@ -119,7 +131,14 @@ impl Watch {
         let lines = (speaks && !std::io::stderr().is_terminal())
             .then(|| Lines::of_variable(std::env::var(PERIOD).ok().as_deref()))
             .flatten();
-        Self { bar, what: what.into(), speaks, lines }
+        Self { bar, is_patient: false, what: what.into(), speaks, lines }
+    }
+
+    /// Gives the work more time to hear a signal.
+    pub(crate) fn patient(mut self) -> Self {
+        self.is_patient = true;
+        N_PATIENT.fetch_add(1, Ordering::Relaxed);
+        self
     }
 
     /// Announces work that takes long, unless lines of progress are switched off.
@@ -164,7 +183,11 @@ impl Progress for Watch {
     }
 
     fn cancelled(&self) -> bool {
-        STOP.load(Ordering::Relaxed)
+        let stops = STOP.load(Ordering::Relaxed);
+        if stops {
+            HEARD.store(true, Ordering::Relaxed);
+        }
+        stops
     }
 
     /// A command on a named data set may download its files, and prints where they come from.
@@ -178,12 +201,25 @@ impl Drop for Watch {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
         N_WATCHES.fetch_sub(1, Ordering::Relaxed);
+        if self.is_patient {
+            N_PATIENT.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }
 
 /// Returns true if a signal ends the process, false if it asks the work to stop.
 fn ends_at_once(since_first: Option<Duration>, is_watched: bool) -> bool {
     since_first.map_or(!is_watched, |since| since >= SAME_WISH)
+}
+
+/// Waits until `heard` is true, but no longer than `patience`, which may change. Returns the last
+/// state.
+fn is_heard(heard: &AtomicBool, patience: impl Fn() -> Duration) -> bool {
+    let begun = Instant::now();
+    while !heard.load(Ordering::Relaxed) && begun.elapsed() < patience() {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    heard.load(Ordering::Relaxed)
 }
 
 fn listen_for_ctrl_c() {
@@ -197,6 +233,13 @@ fn listen_for_ctrl_c() {
             }
             FIRST.get_or_init(Instant::now);
             STOP.store(true, Ordering::Relaxed);
+            std::thread::spawn(|| {
+                let patience = || if N_PATIENT.load(Ordering::Relaxed) > 0 { BUSY } else { DEAF };
+                if !is_heard(&HEARD, patience) {
+                    eprintln!("error: interrupted");
+                    std::process::exit(i32::from(crate::INTERRUPTED));
+                }
+            });
         });
         if let Err(error) = listening {
             tracing::warn!("Ctrl-C will end the program without saving: {error}");
@@ -242,5 +285,17 @@ mod tests {
             assert!(!ends_at_once(Some(SAME_WISH / 2), is_watched));
             assert!(ends_at_once(Some(SAME_WISH), is_watched));
         }
+    }
+    #[test]
+    fn a_signal_that_nobody_hears_ends_the_process() {
+        let (heard, long) = (AtomicBool::new(false), Duration::from_secs(1000));
+        assert!(!is_heard(&heard, || Duration::ZERO));
+        // Whoever hears it in time keeps its time.
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| is_heard(&heard, || long));
+            heard.store(true, Ordering::Relaxed);
+            assert!(waits.join().unwrap());
+        });
+        assert!(is_heard(&heard, || Duration::ZERO));
     }
 }

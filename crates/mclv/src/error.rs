@@ -55,6 +55,20 @@ pub enum Error {
         /// Bytes in the file.
         found: u64,
     },
+    /// The content of a file would take more memory than a file of its length may.
+    #[error(
+        "{path} would take {} of memory or more; a file of its length may take {}; if you trust it, set \
+         MCLV_MAX_MEMORY={}G and try again",
+        human_bytes(*.wanted), human_bytes(*.at_most), gigabytes(*.wanted)
+    )]
+    TooLarge {
+        /// The file.
+        path: PathBuf,
+        /// The bytes of memory that its content would take, as far as it was read.
+        wanted: u64,
+        /// The bytes that it may take.
+        at_most: u64,
+    },
     /// A model file written by a later version of this program.
     #[error(
         "{path} has format version {found}, but this program reads versions up to {supported}; upgrade mclv"
@@ -249,10 +263,17 @@ impl Error {
     /// Adds the action and the file to an I/O error.
     pub fn io(action: &'static str, path: impl AsRef<Path>) -> impl FnOnce(io::Error) -> Self {
         let path = path.as_ref().to_path_buf();
-        move |cause| match cause.kind() {
-            io::ErrorKind::IsADirectory => Self::IsAFolder { path },
-            _ => Self::Io { action, path, cause },
+        move |cause| match Self::inside(cause) {
+            Ok(own) => own,
+            Err(cause) if cause.kind() == io::ErrorKind::IsADirectory => Self::IsAFolder { path },
+            Err(cause) => Self::Io { action, path, cause },
         }
+    }
+
+    /// Returns the error of this crate that an I/O error carries, if it carries one: a reader has to
+    /// fail with an I/O error, also if it was cancelled.
+    pub(crate) fn inside(cause: io::Error) -> std::result::Result<Self, io::Error> {
+        cause.downcast()
     }
 
     /// An error for a file that does not follow its format.
@@ -282,6 +303,20 @@ fn with_advice(cause: &io::Error) -> String {
         io::ErrorKind::StorageFull => format!("{cause}; make room and try again"),
         _ => cause.to_string(),
     }
+}
+
+/// Formats a number of bytes with a suitable unit.
+fn human_bytes(n: u64) -> String {
+    const UNITS: [(f64, &str); 4] = [(1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")];
+    match UNITS.into_iter().find(|(size, _)| n as f64 >= *size) {
+        Some((size, unit)) => format!("{:.0} {unit}", n as f64 / size),
+        None => format!("{n} bytes"),
+    }
+}
+
+/// Returns the number of whole gigabytes that hold `n` bytes.
+fn gigabytes(n: u64) -> u64 {
+    n.div_ceil(1_000_000_000)
 }
 
 /// Formats seconds with a suitable unit.

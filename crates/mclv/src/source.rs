@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use flate2::bufread::MultiGzDecoder;
 use sha2::{Digest, Sha256};
 
+use crate::allowance::Allowance;
+use crate::progress::{Progress, Silent};
 use crate::{Error, Result, team};
 
 /// The largest factor by which a deflate stream can grow.
@@ -91,13 +93,15 @@ pub(crate) struct Source<'a> {
     position: u64,
     /// The largest possible length of the content.
     at_most: u64,
+    /// The memory that the content may take.
+    allowance: Allowance,
     /// True if the content is being uncompressed.
     pub is_gzip: bool,
 }
 
 /// A reader that hashes everything it reads.
 struct Hashing<'a> {
-    inner: Box<dyn Read + 'a>,
+    inner: Heeding<'a, Box<dyn Read + 'a>>,
     hash: Sha256,
 }
 
@@ -109,10 +113,35 @@ impl Read for Hashing<'_> {
     }
 }
 
+/// A reader that fails as soon as a listener cancels.
+pub(crate) struct Heeding<'a, R> {
+    inner: R,
+    progress: &'a dyn Progress,
+}
+
+impl<'a, R> Heeding<'a, R> {
+    pub(crate) fn new(inner: R, progress: &'a dyn Progress) -> Self {
+        Self { inner, progress }
+    }
+}
+
+impl<R: Read> Read for Heeding<'_, R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.progress.cancelled() {
+            return Err(io::Error::other(Error::Cancelled));
+        }
+        self.inner.read(buffer)
+    }
+}
+
 impl Read for Source<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let n = self.reader.read(buffer)?;
         self.position += n as u64;
+        // A plain file is never longer than its allowance.
+        if self.position > self.allowance.at_most() && self.is_gzip {
+            return Err(io::Error::other(self.allowance.exceeded(self.position)));
+        }
         Ok(n)
     }
 }
@@ -152,7 +181,8 @@ impl Source<'static> {
 fn read_part(path: &Path, rank: usize, size: usize) -> Result<(u64, Vec<u8>)> {
     let (mut file, length) = open_file(path)?;
     let mine = team::part(usize::try_from(length).expect("a file that memory holds"), rank, size);
-    let mut bytes = Vec::with_capacity(mine.len());
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(mine.len()).map_err(|e| Error::io("read", path)(e.into()))?;
     file.seek(SeekFrom::Start(mine.start as u64))
         .and_then(|_| file.take(mine.len() as u64).read_to_end(&mut bytes))
         .map_err(Error::io("read", path))?;
@@ -176,8 +206,21 @@ impl<'a> Source<'a> {
         } else {
             (Box::new(raw), length)
         };
+        let inner = Heeding::new(inner, &Silent);
         let reader = BufReader::with_capacity(BUFFER, Hashing { inner, hash: Sha256::new() });
-        Ok(Self { path: path.into(), reader, position: 0, at_most, is_gzip })
+        let allowance = Allowance::of_file(path, length)?;
+        Ok(Self { path: path.into(), reader, position: 0, at_most, allowance, is_gzip })
+    }
+
+    /// Returns the source with a listener: reading ends if it cancels.
+    pub(crate) fn heeding(mut self, progress: &'a dyn Progress) -> Self {
+        self.reader.get_mut().inner.progress = progress;
+        self
+    }
+
+    /// The memory that the content may take.
+    pub(crate) fn allowance(&mut self) -> &mut Allowance {
+        &mut self.allowance
     }
 
     /// Returns the path that the source was opened by.
@@ -219,7 +262,10 @@ impl<'a> Source<'a> {
 
     /// Reads exactly the next `n` bytes.
     pub(crate) fn read_exactly(&mut self, n: u64) -> Result<Vec<u8>> {
-        let mut bytes = Vec::with_capacity(n.min(MAX_INITIAL_CAPACITY) as usize);
+        self.allowance.charge(n)?;
+        let mut bytes = Vec::new();
+        let reserved = bytes.try_reserve_exact(n.min(MAX_INITIAL_CAPACITY) as usize);
+        reserved.map_err(|e| self.broken(e.into()))?;
         self.by_ref().take(n).read_to_end(&mut bytes).map_err(|e| self.broken(e))?;
         if (bytes.len() as u64) < n {
             return Err(Error::Truncated { path: self.path.clone(), expected: n, found: bytes.len() as u64 });

@@ -104,7 +104,7 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
     let store = team::together(Store::open(&args.output))?;
     let mut written = Vec::new();
     for experiment in experiments {
-        let live = Live(Watch::new(experiment.name(), ""));
+        let live = Live(Watch::new(experiment.name(), "").patient());
         let command = command(experiment, args, global, n_seeds);
         let report =
             experiment.run(&options, &command, &store, rayon::current_num_threads(), &live).with_context(

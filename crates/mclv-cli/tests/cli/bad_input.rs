@@ -296,3 +296,39 @@ fn errors_are_json_if_results_would_be() {
         assert!(error["error"].as_str().is_some_and(|text| text.len() > 20), "{error}");
     }
 }
+
+/// Nested brackets in the header of an array once took an hour.
+#[test]
+fn a_hostile_header_is_refused_at_once() {
+    let text = format!("{{'descr': {}", "[".repeat(69));
+    let file = [b"\x93NUMPY\x01\x00", &(text.len() as u16).to_le_bytes()[..], text.as_bytes()].concat();
+    let words = ["nested too deeply"];
+    refused_as_data("rows.npy", &file, &words);
+    let sandbox = Sandbox::new().with_file("m.weights.npy", &file);
+    refused_as_model(&sandbox, "m.weights.npy", &words);
+    let sandbox = Sandbox::new().with_model("m.safetensors", 3).with_file("mask.npy", &file);
+    sandbox.refuses(&["sample", "m.safetensors", "--known", "mask.npy", "--data", "digits"], &words);
+    sandbox.refuses(&["train", "digits", "--weights", "mask.npy", "-o", "run"], &words);
+}
+
+#[test]
+fn the_memory_of_a_file_is_limited_by_a_variable() {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut encoder, "0,1\n".repeat(500_000).as_bytes()).unwrap();
+    let file = encoder.finish().unwrap();
+    let rows = ["data", "show", "rows.csv.gz", "--split", "all"];
+    for enough in ["16M", "1G", "none", ""] {
+        Sandbox::new()
+            .with_variable("MCLV_MAX_MEMORY", enough)
+            .with_file("rows.csv.gz", &file)
+            .succeeds(&rows);
+    }
+    let words = ["rows.csv.gz would take", "MB", "may take 1 MB", "set MCLV_MAX_MEMORY=1G and try again"];
+    Sandbox::new()
+        .with_variable("MCLV_MAX_MEMORY", "1M")
+        .with_file("rows.csv.gz", &file)
+        .refuses(&rows, &words);
+    let words = ["MCLV_MAX_MEMORY = much is not allowed", "500M or 8G"];
+    let sandbox = Sandbox::new().with_variable("MCLV_MAX_MEMORY", "much").with_file("rows.csv.gz", &file);
+    sandbox.refuses(&rows, &words);
+}

@@ -18,6 +18,9 @@ use crate::source::{Source, broken, file_name};
 use crate::words::words;
 use crate::{Error, Result};
 
+/// Bytes of memory for a label, besides its letters.
+const LABEL: usize = 48;
+
 /// What separates the cells of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Separator {
@@ -80,7 +83,8 @@ impl Others {
 /// Reads the rows and, from the columns that `reading` names, the labels and the parts. A whole
 /// number counts the columns: 0 is the first, −1 the last. Anything else is a name in the header.
 pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
-    let mut source = Source::open_together(path)?;
+    let mut source = Source::open_together(path)?.heeding(reading.progress);
+    let mut allowance = source.allowance().clone();
     let (name, is_gzip) = (file_name(path), source.is_gzip);
     let separator = Separator::of_content(source.peek()?);
     let is_spaced = separator == Separator::Spaces;
@@ -139,6 +143,9 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
                 format!("has {} cells where line 1 has {n_cells}; give every line as many", record.len());
             return Err(Error::malformed_at(path, format!("line {}", line_of(path, &record)), problem));
         }
+        let n_letters = others.label.map_or(0, |column| LABEL + record[column].len());
+        allowance.charge_rows(1)?;
+        allowance.charge((4 * n_cells + n_letters) as u64)?;
         for (column, cell) in record.iter().enumerate() {
             if Some(column) == others.label {
                 labels.push(String::from_utf8_lossy(cell).into_owned());

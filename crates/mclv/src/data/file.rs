@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::scale::Values;
 use super::{DataProvenance, Dataset, Labels, Rows, Split, csv, hdf5, idx, npy, npz};
+use crate::progress::{Progress, Silent};
 use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
@@ -16,6 +17,8 @@ pub(super) struct Reading<'a> {
     pub split_column: Option<&'a str>,
     /// The values that the file may hold.
     pub values: Values,
+    /// Reading ends if this listener cancels.
+    pub progress: &'a dyn Progress,
 }
 
 /// The content of a file, as its reader returns it.
@@ -104,7 +107,7 @@ pub(super) fn looks_like_a_path(word: &str) -> bool {
 /// # Ok::<(), mclv::Error>(())
 /// ```
 pub fn read(path: impl AsRef<Path>, label_column: Option<&str>) -> Result<Dataset> {
-    let reading = Reading { label_column, split_column: None, values: Values::Unit };
+    let reading = Reading { label_column, split_column: None, values: Values::Unit, progress: &Silent };
     Ok(read_as(path.as_ref(), &reading)?.dataset)
 }
 
@@ -129,11 +132,11 @@ pub(super) fn read_as(path: &Path, reading: &Reading<'_>) -> Result<FileRows> {
         }
     }
     let table = match format {
-        Format::Idx => idx::read(path, reading.values),
-        Format::Npy => npy::read(path, reading.values),
+        Format::Idx => idx::read(path, reading),
+        Format::Npy => npy::read(path, reading),
         Format::Npz => npz::read(path, reading),
         Format::Text => csv::read(path, reading),
-        Format::Hdf5 => hdf5::read(path, reading.values),
+        Format::Hdf5 => hdf5::read(path, reading),
     }?;
     let n_rows = table.rows.n_rows();
     if let Some(labels) = &table.labels {

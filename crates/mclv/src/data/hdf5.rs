@@ -3,13 +3,12 @@
 
 use std::path::Path;
 
-use super::file::Table;
-use super::scale::Values;
+use super::file::{Reading, Table};
 use crate::{Error, Result};
 
 /// Says how to read the file all the same.
 #[cfg(not(feature = "hdf5"))]
-pub(super) fn read(path: &Path, _values: Values) -> Result<Table> {
+pub(super) fn read(path: &Path, _reading: &Reading<'_>) -> Result<Table> {
     // A missing file is the first thing to be told of.
     crate::source::open_file(path)?;
     Err(Error::malformed(
@@ -21,7 +20,7 @@ pub(super) fn read(path: &Path, _values: Values) -> Result<Table> {
 
 /// Reads rows, or pictures.
 #[cfg(feature = "hdf5")]
-pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
+pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
     use super::Labels;
     use super::idx::picture;
     use super::scale::Columns;
@@ -32,7 +31,9 @@ pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
     const LABELS: &str = "labels";
     // No filter compresses data by more than this factor.
     const MOST: u64 = 1100;
-    let mut source = Source::open(path)?;
+    let values = reading.values;
+    let mut source = Source::open(path)?.heeding(reading.progress);
+    let mut allowance = source.allowance().clone();
     io::copy(&mut source.by_ref(), &mut io::sink()).map_err(Error::io("read", path))?;
     let sha256 = source.finish()?;
     let broken = |problem: String| Error::malformed(path, problem);
@@ -53,6 +54,7 @@ pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
             "{SAMPLES:?} has the shape {shape:?}, but only {n_bytes} bytes of values"
         )));
     }
+    allowance.charge((set.size() as u64).checked_mul(4))?;
     let numbers =
         set.read_raw::<f32>().map_err(|e| broken(format!("{SAMPLES:?} does not hold numbers ({e})")))?;
     // Labels that are not numbers are left out.

@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use super::Labels;
-use super::file::Table;
+use super::file::{Reading, Table};
 use super::scale::{Columns, Scale, Values};
 use crate::source::{Source, file_name, hex};
 use crate::{Error, Result};
@@ -57,6 +57,7 @@ impl Idx {
             .collect::<Result<_>>()?;
         let n_bytes = shape.iter().try_fold(1u64, |product, &n| product.checked_mul(n as u64));
         let n_bytes = source.check_promise(n_bytes)?;
+        source.allowance().charge_rows(shape[0])?;
         let bytes = source.read_exactly(n_bytes)?;
         Ok(Self { shape, bytes, sha256: source.finish()? })
     }
@@ -83,8 +84,8 @@ pub(super) fn picture(shape: &[usize]) -> Option<(usize, usize)> {
 
 /// Reads a file of pictures, with the labels that lie beside it under the name they have in MNIST:
 /// `labels-idx1` for `images-idx3`. Bytes are divided by 255 unless `values` names another range.
-pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
-    let idx = Idx::parse(Source::open_together(path)?)?;
+pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
+    let idx = Idx::parse(Source::open_together(path)?.heeding(reading.progress))?;
     let name = file_name(path);
     if idx.shape.len() == 1 {
         return Err(Error::malformed(path, "holds labels or a single row; name a file of pictures or rows"));
@@ -92,7 +93,7 @@ pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
     if idx.bytes.is_empty() {
         return Err(super::rows::no_rows(&name));
     }
-    let values = match values {
+    let values = match reading.values {
         Values::Unit => {
             if idx.bytes.iter().all(|&b| b <= 1) {
                 tracing::warn!(

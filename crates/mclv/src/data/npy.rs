@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::file::Table;
+use super::file::{Reading, Table};
 use super::idx::picture;
 use super::scale::{Columns, Values};
 use super::{Rows, Split};
@@ -11,8 +11,9 @@ use crate::source::{Source, file_name};
 use crate::{Error, Result};
 
 /// Reads a file of rows, or of pictures.
-pub(super) fn read(path: &Path, values: Values) -> Result<Table> {
-    let (array, sha256) = read_npy(Source::open_together(path)?)?;
+pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
+    let values = reading.values;
+    let (array, sha256) = read_npy(Source::open_together(path)?.heeding(reading.progress))?;
     let format = format!("NumPy array of shape {:?}", array.shape);
     let (rows, image_shape) = into_rows(array, path, &file_name(path), values)?;
     Ok(Table {

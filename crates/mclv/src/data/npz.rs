@@ -18,7 +18,7 @@ const LABEL_NAMES: [&str; 3] = ["labels", "y", "target"];
 /// matrix.
 pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
     let label_array = reading.label_column;
-    let mut archive = Archive::open(path)?;
+    let mut archive = Archive::open(path, reading.progress)?;
     let shapes = archive.shapes()?;
     let has = |name: &str| shapes.iter().any(|(n, _)| n == name);
     if scipy::is_sparse_matrix(&has) {
@@ -62,10 +62,8 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
     let format = format!("NumPy archive, array {data_name:?} of shape {:?}", array.shape);
     let (rows, image_shape) = npy::into_rows(array, path, &name, reading.values)?;
     let labels = labels_name.map(|name| labels(&mut archive, path, name)).transpose()?;
-    let splits = reading.split_column.map(|name| {
-        let words = archive.read_with(name, |header, mut reader| Words::read(header, &mut reader, path))?;
-        npy::splits_of(path, words)
-    });
+    let splits =
+        reading.split_column.map(|name| npy::splits_of(path, archive.read_with(name, |body| body.words())?));
     Ok(Table {
         rows,
         labels,
@@ -79,14 +77,17 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
 }
 
 fn labels(archive: &mut Archive<'_>, path: &Path, name: &str) -> Result<Labels> {
-    archive.read_with(name, |header, mut reader| match Words::read(header, &mut reader, path)? {
-        Words::Texts(words) if header.shape().len() == 1 => Ok(Labels::from_words(&words)),
-        Words::Numbers(numbers) if header.shape().len() == 1 && numbers.iter().all(|x| x.fract() == 0.0) => {
-            Ok(Labels::from_integers(numbers.into_iter().map(|x| x as i64).collect()))
-        }
-        _ => {
-            let problem = format!("array {name:?} does not hold one word or whole number per row");
-            Err(Error::malformed(path, problem))
+    archive.read_with(name, |body| {
+        let is_column = body.header.shape.len() == 1;
+        match body.words()? {
+            Words::Texts(words) if is_column => Ok(Labels::from_words(&words)),
+            Words::Numbers(numbers) if is_column && numbers.iter().all(|x| x.fract() == 0.0) => {
+                Ok(Labels::from_integers(numbers.into_iter().map(|x| x as i64).collect()))
+            }
+            _ => {
+                let problem = format!("array {name:?} does not hold one word or whole number per row");
+                Err(Error::malformed(path, problem))
+            }
         }
     })
 }

@@ -22,6 +22,7 @@ pub struct DataSource<'a> {
     /// The files of the validation and of the test rows, if they have their own.
     own: [Option<PartFile>; 2],
     spec: DataSpec,
+    progress: &'a dyn Progress,
 }
 
 /// The origin of the rows.
@@ -100,7 +101,7 @@ pub fn open_with<'a>(
         if catalogue::is_name(&spec.source) {
             named(spec, search, mirrors, progress)
         } else {
-            read_file(spec).map(Content::File)
+            read_file(spec, progress).map(Content::File)
         }
     });
     let own = |path: &Option<String>| path.clone().map(|path| PartFile { path, rows: None });
@@ -108,6 +109,7 @@ pub fn open_with<'a>(
         content: agree(content)?,
         own: [own(&spec.validation), own(&spec.test)],
         spec: spec.clone(),
+        progress,
     })
 }
 
@@ -160,7 +162,7 @@ fn named<'a>(
 }
 
 /// Reads every row of a file.
-fn read_file(spec: &DataSpec) -> Result<WholeFile> {
+fn read_file(spec: &DataSpec, progress: &dyn Progress) -> Result<WholeFile> {
     let path = spec.locate(&spec.source);
     if !path.exists() && !file::looks_like_a_path(&spec.source) {
         return Err(catalogue::unknown(&spec.source));
@@ -169,6 +171,7 @@ fn read_file(spec: &DataSpec) -> Result<WholeFile> {
         label_column: spec.label_column.as_deref(),
         split_column: spec.split_column.as_deref(),
         values: spec.values()?,
+        progress,
     };
     let mut rows = file::read_as(&path, &reading)?;
     let mut split_file = None;
@@ -266,10 +269,16 @@ impl WholeFile {
 
 impl PartFile {
     /// Returns the rows, which must have as many columns as the source.
-    fn read(&mut self, split: Split, spec: &DataSpec, like: (&str, usize)) -> Result<&Dataset> {
+    fn read(
+        &mut self,
+        split: Split,
+        spec: &DataSpec,
+        like: (&str, usize),
+        progress: &dyn Progress,
+    ) -> Result<&Dataset> {
         if self.rows.is_none() {
             let label_column = spec.label_column.as_deref();
-            let reading = Reading { label_column, split_column: None, values: spec.values()? };
+            let reading = Reading { label_column, split_column: None, values: spec.values()?, progress };
             let rows = agree(file::read_as(&spec.locate(&self.path), &reading))?.dataset;
             let (name, expected) = like;
             if rows.n_columns() != expected {
@@ -290,9 +299,9 @@ impl DataSource<'_> {
     /// if the threshold is not allowed.
     pub fn part(&mut self, split: Split, binarize: Binarize) -> Result<Dataset> {
         binarize.check()?;
-        let Self { content, own, spec } = self;
+        let Self { content, own, spec, progress } = self;
         let part = match own_file(own, split) {
-            Some(file) => Cow::Borrowed(file.read(split, spec, content.shape())?),
+            Some(file) => Cow::Borrowed(file.read(split, spec, content.shape(), *progress)?),
             None => content.part(split, spec)?,
         };
         Ok(prepare(part, split, binarize, spec.seed))
@@ -343,10 +352,10 @@ impl DataSource<'_> {
     }
 
     fn count(&mut self, split: Split) -> Result<Option<PartRows>> {
-        let Self { content, own, spec } = self;
+        let Self { content, own, spec, progress } = self;
         Ok(match own_file(own, split) {
             Some(file) => {
-                let n_rows = file.read(split, spec, content.shape())?.n_rows();
+                let n_rows = file.read(split, spec, content.shape(), *progress)?.n_rows();
                 PartRows::some(n_rows, &file.path)
             }
             None => content.count(split, spec),

@@ -127,6 +127,11 @@ impl Values {
         }
     }
 
+    /// Returns true if a 0 in the file is allowed and stays 0.
+    pub(super) fn keep_zeros(self) -> bool {
+        self.allow(0.0) && self.apply(0.0) == 0.0
+    }
+
     /// What the values are allowed to do, for errors.
     pub(super) fn rule(self) -> String {
         match self {
@@ -186,7 +191,7 @@ impl Values {
     pub(super) fn rows_of_sparse(self, table: &Columns<'_>, rows: SparseRows) -> Result<Rows> {
         let entries = || (0..rows.n_rows()).flat_map(|r| rows.row(r).map(move |(c, value)| (r, c, value)));
         let is_dense = 3 * entries().count() > rows.n_rows() * rows.n_columns();
-        if is_dense || self.apply(0.0) != 0.0 || !self.allow(0.0) {
+        if is_dense || !self.keep_zeros() {
             return self.rows(table, rows.to_reals().into_values());
         }
         if let Some((r, c, value)) = entries().find(|&(_, _, value)| !self.allow(value)) {

@@ -5,14 +5,14 @@ use std::path::Path;
 use super::file::{Reading, Table};
 use super::scale::Columns;
 use super::sparse::SparseRows;
-use crate::numpy::{Archive, read_numbers};
+use crate::numpy::{Archive, Words};
 use crate::source::file_name;
 use crate::{Error, Result};
 
 /// The arrays of a matrix in compressed form.
 const ARRAYS: [&str; 5] = ["format", "shape", "data", "indices", "indptr"];
-/// The most values, zeros included, of a matrix that is read: 8 gigabytes of bits.
-const MAX_VALUES: u64 = 1 << 36;
+/// Bytes of memory for each stored value while a matrix is read.
+const ENTRY: u64 = 40;
 
 /// Returns true if an archive with these arrays holds a sparse matrix.
 pub(super) fn is_sparse_matrix(has: &impl Fn(&str) -> bool) -> bool {
@@ -28,22 +28,16 @@ pub(super) fn read(path: &Path, archive: &mut Archive<'_>, reading: &Reading<'_>
         }
     }
     let damaged = |problem: &str| Error::malformed(path, format!("is no intact sparse matrix: {problem}"));
-    let mut form = Vec::new();
-    archive.read_with("format", |header, reader| {
-        let length = header.dtype().num_bytes().unwrap_or(0).min(64);
-        form.resize(length, 0);
-        reader.read_exact(&mut form).map_err(|_| damaged("its format cannot be read"))
-    })?;
-    let form: String =
-        form.iter().filter(|byte| byte.is_ascii_alphabetic()).map(|&b| char::from(b)).collect();
+    let form = match archive.read_with("format", |body| body.words())? {
+        Words::Texts(texts) if texts.len() == 1 => texts.concat(),
+        _ => return Err(damaged("its format is not one word")),
+    };
     if !["csr", "csc"].contains(&form.as_str()) {
         let problem =
             format!("is a sparse matrix in {form:?} form; save it as CSR: save_npz(path, matrix.tocsr())");
         return Err(Error::malformed(path, problem));
     }
-    let mut numbers = |name: &str| {
-        archive.read_with(name, |header, mut reader| read_numbers(header, &mut reader, path, |x| x))
-    };
+    let mut numbers = |name: &str| archive.read_with(name, |body| body.numbers(|x| x));
     let [_, shape, data, indices, indptr] = ARRAYS;
     let (shape, data) = (numbers(shape)?, numbers(data)?);
     let (indices, indptr) = (numbers(indices)?, numbers(indptr)?);
@@ -53,10 +47,11 @@ pub(super) fn read(path: &Path, archive: &mut Archive<'_>, reading: &Reading<'_>
         return Err(damaged("an index is not a whole number"));
     }
     let (n_rows, n_columns) = (n_rows as usize, n_columns as usize);
-    if (n_rows as u64).saturating_mul(n_columns as u64) > MAX_VALUES {
-        let problem = format!("has {n_rows} × {n_columns} values, more than are read; give fewer rows");
-        return Err(Error::malformed(path, problem));
-    }
+    // A matrix has no places for its zeros, but rows have: a bit each, or a real number.
+    let row = if reading.values.keep_zeros() { n_columns.div_ceil(64) * 8 } else { n_columns * 4 };
+    archive.allowance.charge_rows(n_rows)?;
+    archive.allowance.charge((row as u64).checked_mul(n_rows as u64))?;
+    archive.allowance.charge((data.len() as u64).checked_mul(ENTRY))?;
     let (n_outer, n_inner) = if form == "csr" { (n_rows, n_columns) } else { (n_columns, n_rows) };
     let is_sound = indptr.len() == n_outer + 1
         && indptr[0] == 0.0
@@ -68,7 +63,8 @@ pub(super) fn read(path: &Path, archive: &mut Archive<'_>, reading: &Reading<'_>
         return Err(damaged("its indices do not fit its shape and its values"));
     }
     // Row, column and value of each entry.
-    let mut entries: Vec<(u32, u32, f32)> = Vec::with_capacity(data.len());
+    let mut entries: Vec<(u32, u32, f32)> = Vec::new();
+    entries.try_reserve_exact(data.len()).map_err(|e| Error::io("read", path)(e.into()))?;
     for (outer, ends) in (0u32..).zip(indptr.windows(2)) {
         for at in ends[0] as usize..ends[1] as usize {
             let (inner, value) = (indices[at] as u32, data[at] as f32);

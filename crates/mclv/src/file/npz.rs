@@ -7,6 +7,7 @@
 use super::{ModelFile, Provenance};
 use crate::model::Rbm;
 use crate::numpy::{Archive, to_npy, to_npz};
+use crate::progress::Silent;
 use crate::{Error, Result};
 use std::path::Path;
 
@@ -24,7 +25,7 @@ pub(super) fn to_bytes(rbm: &Rbm) -> Vec<u8> {
 }
 
 pub(super) fn load(path: &Path) -> Result<ModelFile> {
-    let mut archive = Archive::open(path)?;
+    let mut archive = Archive::open(path, &Silent)?;
     let names: Vec<String> = archive.shapes()?.into_iter().map(|(name, _)| name).collect();
     if let Some(missing) =
         [COMPONENTS, VISIBLE, HIDDEN].into_iter().find(|n| !names.iter().any(|name| name == n))

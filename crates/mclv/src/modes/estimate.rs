@@ -83,12 +83,7 @@ pub fn mode_shares(
 ) -> Result<ModeShares> {
     let begun = Instant::now();
     rbm.check_width(map.n_visible())?;
-    if let Effort::TargetSe(target) = settings.effort
-        && !(target > 0.0 && target.is_finite())
-    {
-        let cure = "a standard error above 0";
-        return Err(Error::InvalidSetting { name: "target-se", value: target.to_string(), cure });
-    }
+    settings.effort.check()?;
     let counted = match method {
         Some(Method::Exact) => exactly(rbm, map, settings, progress)?,
         Some(method @ (Method::Mclv | Method::Ladder)) => {

@@ -3,82 +3,22 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use npyz::{AutoSerialize, DType, NpyFile, NpyHeader, Order, WriteOptions, WriterBuilder};
-
+use super::header::{Header, Kind};
+use crate::allowance::Allowance;
 use crate::source::Source;
 use crate::{Error, Result};
 
-/// The longest header. NumPy itself rejects longer ones.
-const MAX_HEADER: usize = 10_000;
-/// The most brackets in a header. A shape and a plain element type need one each.
-const MAX_BRACKETS: usize = 16;
+/// The number of bytes that are read at a time.
+const BLOCK: usize = 1 << 16;
+/// Memory of a word besides its letters.
+const WORD: u64 = 48;
 
-/// Reads a whole file. Also returns the SHA-256 of its content.
-pub(crate) fn read(mut source: Source<'_>) -> Result<(Array, String)> {
-    let path = &source.path().to_owned();
-    let header = read_header(&mut source).map_err(|e| source.broken(e))?;
-    source.check_promise(n_bytes(&header))?;
-    let array = Array::read(&header, &mut source, path)?;
-    Ok((array, source.finish()?))
-}
-
-/// Returns the bytes of a `.npy` file of numbers of any type.
-pub(crate) fn to_bytes<T: AutoSerialize>(shape: &[usize], values: &[T]) -> Vec<u8> {
-    let shape: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
-    let mut bytes = Vec::new();
-    let mut write = || {
-        let mut writer = WriteOptions::new().default_dtype().shape(&shape).writer(&mut bytes).begin_nd()?;
-        writer.extend(values)?;
-        writer.finish()
-    };
-    write().expect("memory takes all that is written to it");
-    bytes
-}
-
-/// Returns the number of data bytes that a header promises, if it fits a number.
-pub(super) fn n_bytes(header: &NpyHeader) -> Option<u64> {
-    header.len().checked_mul(header.dtype().num_bytes()? as u64)
-}
-
-/// Reads a header. `npyz` allocates, recurses and multiplies as the header says, so the header is
-/// checked first.
-pub(super) fn read_header(reader: &mut impl Read) -> io::Result<NpyHeader> {
-    let mut bytes = vec![0; 10];
-    reader.read_exact(&mut bytes)?;
-    if !bytes.starts_with(b"\x93NUMPY") {
-        return Err(invalid("does not begin like a NumPy file"));
-    }
-    if bytes[6] > 1 {
-        bytes.resize(12, 0);
-        reader.read_exact(&mut bytes[10..])?;
-    }
-    let start = bytes.len();
-    let length = bytes[8..].iter().rev().fold(0, |n, &b| n << 8 | usize::from(b));
-    if length > MAX_HEADER {
-        return Err(invalid(format!("has a header of {length} bytes; NumPy writes at most {MAX_HEADER}")));
-    }
-    bytes.resize(start + length, 0);
-    reader.read_exact(&mut bytes[start..])?;
-    check_header(&String::from_utf8_lossy(&bytes[start..]))?;
-    NpyHeader::from_reader(bytes.as_slice())
-        .map_err(|e| invalid(format!("has a header that cannot be read: {e}")))
-}
-
-/// Rejects deep nesting, and sizes whose product overflows. Every number in the header counts as a
-/// size; other numbers only make the check a little stricter.
-fn check_header(text: &str) -> io::Result<()> {
-    if text.matches(['(', '[', '{']).count() > MAX_BRACKETS {
-        return Err(invalid("has a header that is nested too deeply for an array of numbers"));
-    }
-    text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_')
-        .filter(|word| word.starts_with(|c: char| c.is_ascii_digit()))
-        .try_fold(1u64, |product, word| product.checked_mul(word.parse::<u64>().ok()?.max(1)))
-        .map(drop)
-        .ok_or_else(|| invalid("promises more data than any file can hold"))
-}
-
-fn invalid(problem: impl Into<String>) -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, problem.into())
+/// A header that was read, and the data that follow it.
+pub(crate) struct Body<'a> {
+    pub(crate) header: Header,
+    pub(super) reader: &'a mut dyn Read,
+    pub(super) path: &'a Path,
+    pub(super) allowance: &'a mut Allowance,
 }
 
 /// An array as it was read, in C order.
@@ -96,22 +36,42 @@ pub(crate) enum Numbers {
     Reals(Vec<f32>),
 }
 
-impl Array {
-    /// Reads the data that follow a header.
-    pub(super) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
-        let shape: Vec<usize> = header.shape().iter().map(|&n| n as usize).collect();
-        let is_fortran = header.order() == Order::Fortran;
-        let are_bytes = ["'|b1'", "'|u1'"].contains(&header.dtype().descr().as_str());
-        let numbers = if are_bytes {
-            let bytes = read_bytes(header.len(), reader, path)?;
-            Numbers::Bytes(if is_fortran { to_c_order(&bytes, &shape) } else { bytes })
-        } else {
-            let reals = read_numbers(header, reader, path, |x| x as f32)?;
-            Numbers::Reals(if is_fortran { to_c_order(&reals, &shape) } else { reals })
-        };
-        Ok(Self { shape, numbers })
-    }
+/// The labels or parts of an array: words, or whole numbers.
+pub(crate) enum Words {
+    Texts(Vec<String>),
+    Numbers(Vec<f64>),
+    /// True and false, which name nothing.
+    Booleans,
+}
 
+/// Reads a whole file. Also returns the SHA-256 of its content.
+pub(crate) fn read(source: Source<'_>) -> Result<(Array, String)> {
+    read_with(source, |body| body.array())
+}
+
+/// Reads a whole file of words or whole numbers, one for each row. Also returns the SHA-256 of its
+/// content.
+pub(crate) fn read_words(source: Source<'_>) -> Result<(Words, String)> {
+    read_with(source, |body| {
+        let shape = &body.header.shape;
+        if shape.iter().filter(|&&n| n != 1).count() > 1 {
+            let problem = format!("has the shape {shape:?}; give one word or number per row");
+            return Err(Error::malformed(body.path, problem));
+        }
+        body.words()
+    })
+}
+
+fn read_with<T>(mut source: Source<'_>, read: impl FnOnce(Body<'_>) -> Result<T>) -> Result<(T, String)> {
+    let (path, mut allowance) = (source.path().to_owned(), source.allowance().clone());
+    let header = Header::read(&mut source).map_err(|e| source.broken(e))?;
+    // Elements of no known size are rejected when they are read.
+    source.check_promise(header.n_bytes().or(Some(0)))?;
+    let value = read(Body { header, reader: &mut source, path: &path, allowance: &mut allowance })?;
+    Ok((value, source.finish()?))
+}
+
+impl Array {
     /// Returns all numbers as reals.
     pub(crate) fn into_reals(self) -> Vec<f32> {
         match self.numbers {
@@ -121,70 +81,130 @@ impl Array {
     }
 }
 
-/// Reads the `n` bytes that follow a header, in the order of the file. One element at a time takes
-/// many times as long.
-fn read_bytes(n: u64, reader: &mut impl Read, path: &Path) -> Result<Vec<u8>> {
-    let mut bytes = Vec::new();
-    reader.take(n).read_to_end(&mut bytes).map_err(|e| cannot_read(e, path))?;
-    if (bytes.len() as u64) < n {
-        return Err(cannot_read(io::ErrorKind::UnexpectedEof.into(), path));
+impl Body<'_> {
+    /// Reads the array.
+    pub(crate) fn array(self) -> Result<Array> {
+        let Header { element, is_fortran, shape } = self.header.clone();
+        self.allowance.charge_rows(shape.first().copied().unwrap_or(1))?;
+        let are_bytes = element.size == 1 && matches!(element.kind, Kind::Boolean | Kind::Unsigned);
+        let numbers = if are_bytes {
+            let bytes = self.bytes()?;
+            Numbers::Bytes(if is_fortran { to_c_order(&bytes, &shape) } else { bytes })
+        } else {
+            let reals = self.numbers(|x| x as f32)?;
+            Numbers::Reals(if is_fortran { to_c_order(&reals, &shape) } else { reals })
+        };
+        Ok(Array { shape, numbers })
     }
-    Ok(bytes)
-}
 
-/// The labels or parts of an array: words, or whole numbers.
-pub(crate) enum Words {
-    Texts(Vec<String>),
-    Numbers(Vec<f64>),
-    /// True and false, which name nothing.
-    Booleans,
-}
-
-impl Words {
-    /// Reads the array that follows a header.
-    pub(crate) fn read(header: &NpyHeader, reader: &mut impl Read, path: &Path) -> Result<Self> {
-        let descr = header.dtype().descr();
-        let kind: String = descr.chars().filter(char::is_ascii_alphabetic).collect();
-        let size = header.dtype().num_bytes().unwrap_or(0);
-        let is_little = !descr.contains('>');
+    /// Reads words or numbers.
+    pub(crate) fn words(self) -> Result<Words> {
+        let is_big_endian = self.header.element.is_big_endian;
+        let order = if is_big_endian { u32::from_be_bytes } else { u32::from_le_bytes };
         // Characters that are not there are zeros at the end.
-        let text = |word: &[u8]| -> String {
-            let letters = word.chunks_exact(4).map(|letter| <[u8; 4]>::try_from(letter).expect("four bytes"));
-            let letters =
-                letters.map(|b| if is_little { u32::from_le_bytes(b) } else { u32::from_be_bytes(b) });
+        let unicode = |word: &[u8]| -> String {
+            let letters = word.as_chunks().0.iter().map(|&letter| order(letter));
             letters.filter(|&letter| letter > 0).map(|letter| char::from_u32(letter).unwrap_or('?')).collect()
         };
-        let read_all = |reader| -> Result<Vec<u8>> {
-            let n = header.len().checked_mul(size as u64);
-            read_bytes(n.unwrap_or(u64::MAX), reader, path)
-        };
-        Ok(match kind.as_str() {
-            "U" if size > 0 => Self::Texts(read_all(reader)?.chunks_exact(size).map(text).collect()),
-            "S" if size > 0 => {
-                let text = |word: &[u8]| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned();
-                Self::Texts(read_all(reader)?.chunks_exact(size).map(text).collect())
+        let bytes = |word: &[u8]| String::from_utf8_lossy(word).trim_end_matches('\0').to_owned();
+        Ok(match self.header.element.kind {
+            Kind::Unicode if self.header.element.size > 0 => Words::Texts(self.texts(unicode)?),
+            Kind::Bytes if self.header.element.size > 0 => Words::Texts(self.texts(bytes)?),
+            Kind::Boolean => {
+                self.bytes()?;
+                Words::Booleans
             }
-            "b" => {
-                read_all(reader)?;
-                Self::Booleans
-            }
-            _ => Self::Numbers(read_numbers(header, reader, path, |x| x)?),
+            _ => Words::Numbers(self.numbers(|x| x)?),
         })
+    }
+
+    /// Reads the numbers in the order of the file.
+    pub(crate) fn numbers<T>(self, convert: impl Fn(f64) -> T) -> Result<Vec<T>> {
+        let element = &self.header.element;
+        self.allowance.charge((self.header.len() as u64).checked_mul(size_of::<T>() as u64))?;
+        macro_rules! read_as {
+            ($number:ty, $real:expr) => {
+                if element.is_big_endian {
+                    self.blocks(|block, to| {
+                        to.extend(
+                            block.as_chunks().0.iter().map(|&b| convert($real(<$number>::from_be_bytes(b)))),
+                        )
+                    })
+                } else {
+                    self.blocks(|block, to| {
+                        to.extend(
+                            block.as_chunks().0.iter().map(|&b| convert($real(<$number>::from_le_bytes(b)))),
+                        )
+                    })
+                }
+            };
+        }
+        match (element.kind, element.size) {
+            (Kind::Boolean, _) | (Kind::Unsigned, 1) => read_as!(u8, f64::from),
+            (Kind::Unsigned, 2) => read_as!(u16, f64::from),
+            (Kind::Unsigned, 4) => read_as!(u32, f64::from),
+            (Kind::Unsigned, 8) => read_as!(u64, |x| x as f64),
+            (Kind::Signed, 1) => read_as!(i8, f64::from),
+            (Kind::Signed, 2) => read_as!(i16, f64::from),
+            (Kind::Signed, 4) => read_as!(i32, f64::from),
+            (Kind::Signed, 8) => read_as!(i64, |x| x as f64),
+            (Kind::Float, 2) => read_as!(u16, |bits| f64::from(half(bits))),
+            (Kind::Float, 4) => read_as!(f32, f64::from),
+            (Kind::Float, 8) => read_as!(f64, |x| x),
+            _ => {
+                let problem = format!(
+                    "holds elements of type {}; save booleans, integers, float16, float32 or float64",
+                    element.name
+                );
+                Err(Error::malformed(self.path, problem))
+            }
+        }
+    }
+
+    /// Reads words.
+    fn texts(self, text: impl Fn(&[u8]) -> String) -> Result<Vec<String>> {
+        let size = self.header.element.size;
+        self.allowance.charge((self.header.len() as u64).checked_mul(WORD + size as u64))?;
+        self.blocks(|block, to| to.extend(block.chunks_exact(size).map(&text)))
+    }
+
+    /// Reads all bytes.
+    fn bytes(self) -> Result<Vec<u8>> {
+        self.allowance.charge(self.header.n_bytes())?;
+        self.blocks(|block, to| to.extend_from_slice(block))
+    }
+
+    /// Reads blocks of whole elements. No memory is reserved for data before they are there.
+    fn blocks<T>(self, mut take: impl FnMut(&[u8], &mut Vec<T>)) -> Result<Vec<T>> {
+        let size = self.header.element.size;
+        let n = self.header.len();
+        if n == 0 {
+            return Ok(Vec::new());
+        }
+        let per_block = (BLOCK / size).clamp(1, n);
+        let mut block = vec![0; per_block * size];
+        let mut values = Vec::new();
+        let mut left = n;
+        while left > 0 {
+            let here = per_block.min(left);
+            let part = &mut block[..here * size];
+            self.reader.read_exact(part).map_err(|e| cannot_read(e, self.path))?;
+            values.try_reserve(here).map_err(|e| cannot_read(e.into(), self.path))?;
+            take(part, &mut values);
+            left -= here;
+        }
+        Ok(values)
     }
 }
 
-/// Reads a whole file of words or whole numbers, one for each row. Also returns the SHA-256 of its
-/// content.
-pub(crate) fn read_words(mut source: Source<'_>) -> Result<(Words, String)> {
-    let path = &source.path().to_owned();
-    let header = read_header(&mut source).map_err(|e| source.broken(e))?;
-    if header.shape().iter().filter(|&&n| n != 1).count() > 1 {
-        let problem = format!("has the shape {:?}; give one word or number per row", header.shape());
-        return Err(Error::malformed(path, problem));
+fn cannot_read(error: io::Error, path: &Path) -> Error {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            Error::malformed(path, "was cut short; download or copy the file again")
+        }
+        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Error::malformed(path, error.to_string()),
+        _ => Error::io("read", path)(error),
     }
-    source.check_promise(n_bytes(&header))?;
-    let words = Words::read(&header, &mut source, path)?;
-    Ok((words, source.finish()?))
 }
 
 /// Returns the number that the bits of a float16 stand for.
@@ -196,63 +216,6 @@ fn half(bits: u16) -> f32 {
         31 if fraction > 0.0 => f32::NAN,
         31 => sign * f32::INFINITY,
         exponent => sign * (1.0 + fraction) * 2f32.powi(exponent - 15),
-    }
-}
-
-/// Reads the numbers that follow a header, in the order of the file.
-pub(crate) fn read_numbers<T>(
-    header: &NpyHeader,
-    reader: &mut impl Read,
-    path: &Path,
-    convert: impl Fn(f64) -> T,
-) -> Result<Vec<T>> {
-    let halves: Option<fn([u8; 2]) -> u16> = match header.dtype().descr().as_str() {
-        "'<f2'" => Some(u16::from_le_bytes),
-        "'>f2'" => Some(u16::from_be_bytes),
-        _ => None,
-    };
-    if let Some(bits_of) = halves {
-        let bytes = read_bytes(header.len().saturating_mul(2), reader, path)?;
-        let pairs = bytes.chunks_exact(2).map(|pair| bits_of([pair[0], pair[1]]));
-        return Ok(pairs.map(|bits| convert(f64::from(half(bits)))).collect());
-    }
-    let mut file = NpyFile::with_header(header.clone(), reader);
-    macro_rules! try_types {
-        ($($number:ty),*) => {$(
-            file = match file.try_data::<$number>() {
-                // Collecting results reserves no memory ahead, so a false length costs none.
-                Ok(data) => return collect(data.map(|x| x.map(|x| convert(x as f64))), path),
-                Err(file) => file,
-            };
-        )*};
-    }
-    try_types!(u8, i8, u16, i16, u32, i32, u64, i64, f32, f64);
-    match file.try_data::<bool>() {
-        Ok(data) => collect(data.map(|x| x.map(|x| convert(f64::from(u8::from(x))))), path),
-        Err(_) => Err(Error::malformed(
-            path,
-            format!(
-                "holds elements of type {}; save booleans, integers, float16, float32 or float64",
-                match header.dtype() {
-                    DType::Plain(kind) => kind.to_string(),
-                    other => other.descr(),
-                }
-            ),
-        )),
-    }
-}
-
-fn collect<T>(numbers: impl Iterator<Item = io::Result<T>>, path: &Path) -> Result<Vec<T>> {
-    numbers.collect::<io::Result<_>>().map_err(|e| cannot_read(e, path))
-}
-
-fn cannot_read(error: io::Error, path: &Path) -> Error {
-    match error.kind() {
-        io::ErrorKind::UnexpectedEof => {
-            Error::malformed(path, "was cut short; download or copy the file again")
-        }
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput => Error::malformed(path, error.to_string()),
-        _ => Error::io("read", path)(error),
     }
 }
 
@@ -274,40 +237,105 @@ fn to_c_order<T: Copy>(values: &[T], shape: &[usize]) -> Vec<T> {
         .collect()
 }
 
+/// A number that can be written.
+pub(crate) trait Number: Copy {
+    /// NumPy's name of the type.
+    const NAME: &'static str;
+
+    /// Adds the bytes of the number.
+    fn write(self, to: &mut Vec<u8>);
+}
+
+macro_rules! number {
+    ($($number:ty = $name:literal),*) => {$(
+        impl Number for $number {
+            const NAME: &'static str = $name;
+
+            fn write(self, to: &mut Vec<u8>) {
+                to.extend_from_slice(&self.to_le_bytes());
+            }
+        }
+    )*};
+}
+
+number!(u8 = "|u1", i8 = "|i1", i64 = "<i8", f32 = "<f4", f64 = "<f8");
+
+/// Returns the bytes of a `.npy` file.
+///
+/// # Panics
+/// If the shape does not fit the number of values.
+pub(crate) fn to_bytes<T: Number>(shape: &[usize], values: &[T]) -> Vec<u8> {
+    assert_eq!(shape.iter().product::<usize>(), values.len(), "a value for each place");
+    const START: usize = 10;
+    const ALIGNMENT: usize = 64;
+    let sizes: String = shape.iter().map(|n| format!("{n}, ")).collect();
+    let mut header = format!("{{'descr': '{}', 'fortran_order': False, 'shape': ({sizes}), }}", T::NAME);
+    header.push_str(&" ".repeat(ALIGNMENT - 1 - (START + header.len()) % ALIGNMENT));
+    header.push('\n');
+    let mut bytes = Vec::with_capacity(START + header.len() + size_of_val(values));
+    bytes.extend_from_slice(b"\x93NUMPY\x01\x00");
+    bytes.extend_from_slice(&u16::try_from(header.len()).expect("a shape of few sizes").to_le_bytes());
+    bytes.extend_from_slice(header.as_bytes());
+    values.iter().for_each(|value| value.write(&mut bytes));
+    bytes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use npyz::WriterBuilder;
 
-    fn header(text: &str) -> Vec<u8> {
-        [b"\x93NUMPY\x01\x00", (text.len() as u16).to_le_bytes().as_slice(), text.as_bytes()].concat()
-    }
-
-    fn error(bytes: &[u8]) -> String {
-        read_header(&mut &bytes[..]).err().unwrap().to_string()
-    }
-
+    /// `npyz` writes the same bytes, and reads them.
     #[test]
-    fn a_header_is_read() {
-        let bytes = header("{'descr': '<f8', 'fortran_order': False, 'shape': (3, 2), }\n");
-        let header = read_header(&mut bytes.as_slice()).unwrap();
-        assert_eq!((header.shape(), n_bytes(&header)), ([3, 2].as_slice(), Some(48)));
-    }
-
-    #[test]
-    fn hostile_headers_are_refused() {
-        for shape in [
-            "(4294967296, 4294967296)",
-            "(0, 9223372036854775807, 9223372036854775807)",
-            "(0xffffffffffffffff, 0xffffffffffffffff)",
-            "(99999999999999999999999, 1)",
-        ] {
-            let text = format!("{{'descr': '|u1', 'fortran_order': False, 'shape': {shape}, }}\n");
-            assert!(error(&header(&text)).contains("more data than any file"), "{shape}");
+    fn files_are_those_of_another_writer() {
+        fn compare<T: Number + npyz::AutoSerialize>(shape: &[usize], values: &[T]) {
+            let sizes: Vec<u64> = shape.iter().map(|&n| n as u64).collect();
+            let mut theirs = Vec::new();
+            let mut writer = npyz::WriteOptions::new()
+                .default_dtype()
+                .shape(&sizes)
+                .writer(&mut theirs)
+                .begin_nd()
+                .unwrap();
+            writer.extend(values).unwrap();
+            writer.finish().unwrap();
+            assert!(to_bytes(shape, values) == theirs, "{} {shape:?}", T::NAME);
         }
-        assert!(error(&header(&"(".repeat(5_000))).contains("nested"));
-        assert!(error(b"\x93NUMPY\x02\x00\xff\xff\xff\xff").contains("header of 4294967295 bytes"));
-        assert!(error(b"\x93NUMPX\x01\x00\x01\x00").contains("does not begin like"));
-        assert!(error(&header("{'descr': '|u1'}")).contains("cannot be read"));
+        compare(&[2, 3], &[1u8, 2, 3, 255, 0, 7]);
+        compare(&[3], &[-1i8, 0, 1]);
+        compare(&[1, 2], &[i64::MIN, i64::MAX]);
+        compare(&[1, 1, 1, 2], &[0.5f32, f32::NEG_INFINITY]);
+        compare::<f32>(&[0, 123_456_789], &[]);
+        compare(&[1000, 1000], &vec![0.25f32; 1_000_000]);
+    }
+
+    fn numbers(name: &str, data: &[u8]) -> Result<Vec<f64>> {
+        let n = data.len() / name[2..].parse::<usize>().unwrap();
+        let header = format!("{{'descr': '{name}', 'fortran_order': False, 'shape': ({n},), }}\n");
+        let file = [b"\x93NUMPY\x01\x00", &(header.len() as u16).to_le_bytes()[..], header.as_bytes(), data];
+        let file = file.concat();
+        let body = |body: Body<'_>| body.numbers(|x| x);
+        Ok(read_with(Source::from_bytes(Path::new("x"), &file)?, body)?.0)
+    }
+
+    /// All types, in both orders, over several blocks.
+    #[test]
+    fn numbers_are_those_that_were_written() {
+        let n = BLOCK / 4 + 3;
+        macro_rules! check {
+            ($($number:ty = $name:literal),*) => {$(
+                let values: Vec<$number> = (0..n).map(|k| ((k * 37) % 251) as $number).chain([<$number>::MIN, <$number>::MAX]).collect();
+                let expected: Vec<f64> = values.iter().map(|&x| x as f64).collect();
+                let little: Vec<u8> = values.iter().flat_map(|x| x.to_le_bytes()).collect();
+                let big: Vec<u8> = values.iter().flat_map(|x| x.to_be_bytes()).collect();
+                assert!(numbers(concat!("<", $name), &little).unwrap() == expected, $name);
+                assert!(numbers(concat!(">", $name), &big).unwrap() == expected, $name);
+            )*};
+        }
+        check!(u8 = "u1", i8 = "i1", u16 = "u2", i16 = "i2", u32 = "u4", i32 = "i4", u64 = "u8", i64 = "i8");
+        check!(f32 = "f4", f64 = "f8");
+        assert_eq!(numbers(">f2", &[0x3c, 0, 0xbc, 0]).unwrap(), [1.0, -1.0]);
+        assert!(numbers("<f16", &[0; 32]).unwrap_err().to_string().contains("elements of type <f16"));
     }
 
     #[test]

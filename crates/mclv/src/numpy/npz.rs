@@ -4,27 +4,35 @@ use std::fs::File;
 use std::io::{self, BufReader, Cursor, Read, Write};
 use std::path::Path;
 
-use npyz::npz::{array_name_from_file_name, file_name_from_array_name};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
-use super::npy::{self, Array};
-use crate::source::{Source, open_file};
+use super::header::Header;
+use super::npy::{Array, Body};
+use crate::allowance::Allowance;
+use crate::progress::Progress;
+use crate::source::{Heeding, Source, open_file};
 use crate::{Error, Result};
+
+/// The extension of an array's file in an archive.
+const EXTENSION: &str = ".npy";
 
 /// An opened archive.
 pub(crate) struct Archive<'a> {
     path: &'a Path,
     inner: ZipArchive<BufReader<File>>,
+    progress: &'a dyn Progress,
+    /// Of all arrays together.
+    pub(crate) allowance: Allowance,
     /// The SHA-256 of the whole file.
     pub(crate) sha256: String,
 }
 
 impl<'a> Archive<'a> {
-    /// Opens the archive of that name.
-    pub(crate) fn open(path: &'a Path) -> Result<Self> {
+    /// Opens the archive of that name. Reading it ends if `progress` cancels.
+    pub(crate) fn open(path: &'a Path, progress: &'a dyn Progress) -> Result<Self> {
         let (file, length) = open_file(path)?;
-        let mut source = Source::open(path)?;
+        let mut source = Source::open(path)?.heeding(progress);
         if !source.peek()?.starts_with(b"PK") {
             return Err(Error::malformed(path, "does not begin like an .npz (zip) archive"));
         }
@@ -32,19 +40,20 @@ impl<'a> Archive<'a> {
         let inner = ZipArchive::new(BufReader::new(file)).map_err(|e| {
             Error::malformed(path, format!("is a damaged .npz archive ({e}); download or copy it again"))
         })?;
-        Ok(Self { path, inner, sha256: source.finish()? })
+        let allowance = source.allowance().clone();
+        Ok(Self { path, inner, progress, allowance, sha256: source.finish()? })
     }
 
     /// Returns the names and shapes of the arrays, sorted by name.
-    pub(crate) fn shapes(&mut self) -> Result<Vec<(String, Vec<u64>)>> {
+    pub(crate) fn shapes(&mut self) -> Result<Vec<(String, Vec<usize>)>> {
         let names = self.inner.file_names().filter_map(Result::ok);
         let mut names: Vec<String> =
-            names.filter_map(|name| array_name_from_file_name(&name).map(str::to_owned)).collect();
+            names.filter_map(|name| name.strip_suffix(EXTENSION).map(str::to_owned)).collect();
         names.sort_unstable();
         names
             .into_iter()
             .map(|name| {
-                let shape = self.entry(&name, |header, _| Ok(header.shape().to_vec()))?;
+                let shape = self.entry(&name, |body| Ok(body.header.shape))?;
                 Ok((name, shape))
             })
             .collect()
@@ -52,51 +61,49 @@ impl<'a> Archive<'a> {
 
     /// Reads the array `name` as it is.
     pub(crate) fn array(&mut self, name: &str) -> Result<Array> {
-        let path = self.path;
-        self.read_with(name, |header, mut reader| Array::read(header, &mut reader, path))
+        self.read_with(name, |body| body.array())
     }
 
     /// Passes the array `name` to `read`, which must read all of it.
-    pub(crate) fn read_with<T>(
-        &mut self,
-        name: &str,
-        read: impl FnOnce(&npyz::NpyHeader, &mut dyn Read) -> Result<T>,
-    ) -> Result<T> {
+    pub(crate) fn read_with<T>(&mut self, name: &str, read: impl FnOnce(Body<'_>) -> Result<T>) -> Result<T> {
         let path = self.path;
-        self.entry(name, |header, reader| {
-            let value = read(header, reader)?;
+        self.entry(name, |body| {
+            let value = read(Body { reader: &mut *body.reader, ..body })?;
             // At its end a zip entry also verifies its checksum.
-            match reader.read(&mut [0]) {
+            match body.reader.read(&mut [0]) {
                 Ok(0) => Ok(value),
                 Ok(_) => Err(Error::malformed(
                     path,
                     format!("array {name:?} has more bytes than its header announces"),
                 )),
-                Err(e) => Err(Error::malformed(
-                    path,
-                    format!("array {name:?} is damaged ({e}); download or copy the file again"),
-                )),
+                Err(e) => Err(broken(path, e, |e| {
+                    format!("array {name:?} is damaged ({e}); download or copy the file again")
+                })),
             }
         })
     }
 
     /// Opens the array `name`: its header, and its data to be read.
-    fn entry<T>(
-        &mut self,
-        name: &str,
-        read: impl FnOnce(&npyz::NpyHeader, &mut dyn Read) -> Result<T>,
-    ) -> Result<T> {
-        let path = self.path;
-        let damaged = |e: &dyn std::fmt::Display| Error::malformed(path, format!("array {name:?}: {e}"));
-        let mut entry = self.inner.by_name(&file_name_from_array_name(name)).map_err(|e| damaged(&e))?;
+    fn entry<T>(&mut self, name: &str, read: impl FnOnce(Body<'_>) -> Result<T>) -> Result<T> {
+        let Self { path, inner, progress, allowance, .. } = self;
+        let path = *path;
+        let entry = inner.by_name(&format!("{name}{EXTENSION}"));
+        let entry = entry.map_err(|e| Error::malformed(path, format!("array {name:?}: {e}")))?;
         let length = entry.size();
-        let header = npy::read_header(&mut entry).map_err(|e| damaged(&e))?;
+        let mut reader = Heeding::new(entry, *progress);
+        let header =
+            Header::read(&mut reader).map_err(|e| broken(path, e, |e| format!("array {name:?}: {e}")))?;
         // Elements of no fixed size are rejected when they are read.
-        if let Some(expected) = npy::n_bytes(&header).filter(|&n| n > length) {
+        if let Some(expected) = header.n_bytes().filter(|&n| n > length) {
             return Err(Error::Truncated { path: path.into(), expected, found: length });
         }
-        read(&header, &mut entry)
+        read(Body { header, reader: &mut reader, path, allowance })
     }
+}
+
+/// Translates an I/O error of an array, unless it carries an error of this crate.
+fn broken(path: &Path, error: io::Error, problem: impl FnOnce(io::Error) -> String) -> Error {
+    Error::inside(error).unwrap_or_else(|error| Error::malformed(path, problem(error)))
 }
 
 /// Returns the bytes of an archive of named `.npy` files, as `numpy.savez` writes it.
@@ -105,7 +112,7 @@ pub(crate) fn to_bytes(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let options = SimpleFileOptions::default().compression_method(CompressionMethod::Stored);
     let mut write = || -> zip::result::ZipResult<()> {
         for (name, npy) in arrays {
-            zip.start_file(file_name_from_array_name(name), options)?;
+            zip.start_file(format!("{name}{EXTENSION}"), options)?;
             zip.write_all(npy)?;
         }
         Ok(())

@@ -198,10 +198,10 @@ fn confirm(
 
 /// Rejects sizes below two: an error bar needs two chains, and a path needs two temperatures.
 pub(super) fn check_size(name: &'static str, value: usize) -> Result<()> {
-    if (2..=1 << 30).contains(&value) {
+    if (2..=1 << 26).contains(&value) {
         Ok(())
     } else {
-        Err(Error::InvalidSetting { name, value: value.to_string(), cure: "at least 2, at most 2^30" })
+        Err(Error::InvalidSetting { name, value: value.to_string(), cure: "at least 2, at most 2^26" })
     }
 }
 

@@ -10,6 +10,9 @@ use crate::team;
 use crate::tour::StartTable;
 use crate::{Error, Result};
 
+/// The most samples at once: two gigabytes for their places alone.
+const MOST_SAMPLES: usize = 1 << 27;
+
 /// Draws independent visible states from `p(v)` itself. `sample::exact` is another name of this
 /// function.
 ///
@@ -57,8 +60,9 @@ pub(crate) fn exact_pairs(
     settings: &ExactSettings,
     progress: &dyn Progress,
 ) -> Result<(BitRows, BitRows)> {
-    if n_samples == 0 {
-        return Err(Error::InvalidSetting { name: "n-samples", value: "0".into(), cure: "at least 1" });
+    if !(1..=MOST_SAMPLES).contains(&n_samples) {
+        let cure = "at least 1, and at most 134,217,728; draw more in several runs with other seeds";
+        return Err(Error::InvalidSetting { name: "n-samples", value: n_samples.to_string(), cure });
     }
     let small = smaller_layer_hidden(rbm);
     let plan = prepare(&small, settings)?;

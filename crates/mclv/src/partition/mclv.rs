@@ -30,6 +30,19 @@ pub enum Effort {
     Affordable,
 }
 
+impl Effort {
+    /// Rejects a standard error that is not a positive number.
+    pub(crate) fn check(self) -> Result<()> {
+        match self {
+            Self::TargetSe(se) if !(se > 0.0 && se.is_finite()) => {
+                let cure = "a standard error above 0";
+                Err(Error::InvalidSetting { name: "target-se", value: se.to_string(), cure })
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
 /// Settings for [`mclv`]: the number of tours, their limits, the scouts and the seed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]

@@ -179,7 +179,7 @@ impl<'a> Plan<'a> {
         let seconds = |steps: f64| steps * step_seconds(n_visible, n_hidden);
         let within_budget =
             budget.steps(n_visible, n_hidden).map_or(f64::INFINITY, |steps| seconds(steps as f64));
-        let of_ais = seconds(AIS_STEPS * (budget.n_chains * budget.n_betas) as f64);
+        let of_ais = seconds(AIS_STEPS * budget.n_chains as f64 * budget.n_betas as f64);
         let of = |method: &Method| match method {
             Method::Exact => nominal_seconds(n_visible, n_hidden),
             Method::Mclv | Method::Ladder => within_budget,
@@ -222,6 +222,8 @@ impl<'a> Plan<'a> {
         progress: &dyn Progress,
     ) -> Result<(LogZ, Vec<f64>)> {
         tracing::debug!("log Z: {self}");
+        // A wrong number is refused also if no method would use it.
+        self.settings.effort.check()?;
         let mut work = Work::new(self, inputs, along, progress);
         for (k, &method) in self.methods.iter().enumerate() {
             let is_last = k + 1 == self.methods.len();

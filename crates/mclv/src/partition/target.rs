@@ -80,7 +80,7 @@ impl Target {
     }
 
     fn check(self) -> Result<()> {
-        if self.std_err > 0.0 {
+        if self.std_err > 0.0 && self.std_err.is_finite() {
             return Ok(());
         }
         Err(Error::InvalidSetting { name: "target-se", value: self.std_err.to_string(), cure: "more than 0" })

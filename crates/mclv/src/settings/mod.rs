@@ -25,6 +25,7 @@ pub use optimizer::{Optimizer, Rule};
 pub use overrides::{Preset, Settings};
 pub use restarts::Restarts;
 pub use rules::CheckedSettings;
+pub(crate) use rules::MOST_STATES;
 pub use schedule::Schedule;
 pub use snapshots::Snapshots;
 pub use spelling::{Spelling, spell};

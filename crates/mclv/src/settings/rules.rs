@@ -17,6 +17,12 @@ const N_LADDERS: usize = 32;
 /// of the exchanges is accepted after 6 epochs with 10 rungs. States climb fastest for the same work
 /// if about half of them are accepted.
 const N_RUNGS: (usize, usize) = (10, 20);
+/// The most Gibbs steps of a chain per update. More take hours for a single update.
+const MOST_STEPS: u32 = 1_000_000;
+/// The same for tours that are carried on, which keep each of their steps.
+const MOST_CARRIED_STEPS: u32 = 10_000;
+/// The most states that are drawn for a stopping set.
+pub(crate) const MOST_STATES: usize = 1 << 24;
 /// Chains, or tours per update, in the paper.
 const PAPER_CHAINS: usize = 128;
 
@@ -139,6 +145,8 @@ impl Settings {
             Some(Auto::Given(epochs)) => {
                 let cure = "must be at least one; leave it out or give `auto` for the default";
                 at_least_one("epochs", epochs, cure)?;
+                // Random numbers are a function of the epoch, which has 32 bits there.
+                within("epochs", epochs, epochs <= u32::MAX as usize, "give at most 4,294,967,295 epochs")?;
                 epochs
             }
             None if paper => 100,
@@ -301,7 +309,7 @@ impl Settings {
     fn gibbs_steps(&self, default: u32) -> Result<usize> {
         match self.k.unwrap_or(TourLength::Steps(default)) {
             TourLength::Steps(0) => refuse("k", 0, "give at least one Gibbs step"),
-            TourLength::Steps(k) => Ok(k as usize),
+            TourLength::Steps(k) => few_steps(k, MOST_STEPS, "give at most 1,000,000 Gibbs steps per update"),
             TourLength::Dynamic => {
                 refuse("k", "dynamic", "only tours (`gradient = lvs`) return; give a number of Gibbs steps")
             }
@@ -323,7 +331,14 @@ impl Settings {
             TourLength::Dynamic if carry => {
                 return refuse("k", k, "with `unfinished = carry`, give the number of steps per update");
             }
-            _ => {}
+            TourLength::Steps(k) if carry => {
+                let cure = "give at most 10,000 steps per update, because carried tours keep all of them";
+                few_steps(k, MOST_CARRIED_STEPS, cure)?;
+            }
+            TourLength::Steps(k) => {
+                few_steps(k, MOST_STEPS, "give at most 1,000,000 steps, or `dynamic`")?;
+            }
+            TourLength::Dynamic => {}
         }
         let starts = self.starts.unwrap_or(match unfinished {
             _ if paper => Starts::Fresh,
@@ -361,6 +376,9 @@ impl Settings {
             None if paper || !carry => 1.0,
             None | Some(Auto::Auto) => (1000.0 / n_rows.max(1) as f64).clamp(0.03, 1.0),
         };
+        let n_chosen = (n_rows as f64 * row_fraction).ceil().max(1.0) as usize;
+        let few = samples_per_row < MOST_STATES / n_chosen;
+        within("samples-per-row", samples_per_row, few, "must draw fewer than 16,777,216 states in all")?;
         let redraw_every = self.redraw_every.unwrap_or(1);
         at_least_one("redraw-every", redraw_every, "give at least one epoch")?;
         let min_ess = self.min_ess.unwrap_or(0.2);
@@ -406,6 +424,7 @@ impl Settings {
         within("warm-up-epochs", warm_up_epochs, warm_up_epochs < epochs, cure)?;
         let k = self.warm_up_k.unwrap_or(1);
         at_least_one("warm-up-k", k, "give at least one Gibbs step")?;
+        within("warm-up-k", k, k <= MOST_STEPS as usize, "give at most 1,000,000 Gibbs steps per update")?;
         if warm_up_epochs == 0 {
             return match self.warm_up_k {
                 Some(k) => refuse("warm-up-k", k, "there is no warm-up; give `warm-up-epochs` too"),
@@ -533,6 +552,12 @@ fn within(name: &'static str, value: impl ToString, good: bool, cure: &'static s
 
 fn at_least_one(name: &'static str, value: usize, cure: &'static str) -> Result<()> {
     within(name, value, value > 0, cure)
+}
+
+/// The number of steps if there are at most `most`.
+fn few_steps(k: u32, most: u32, cure: &'static str) -> Result<usize> {
+    within("k", k, k <= most, cure)?;
+    Ok(k as usize)
 }
 
 /// The limit if it passes the test; an error if it does not; `None` if there is no limit.

@@ -1,10 +1,11 @@
 //! Hold the distinct hidden states at which a tour ends.
 
-use crate::Result;
 use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::rng::{Draws, Purpose, stream};
+use crate::settings::MOST_STATES;
+use crate::{Error, Result};
 use hashbrown::HashTable;
 
 /// A set of hidden states `H`; the stopping set proper is `S = H × {all v}`.
@@ -72,7 +73,7 @@ impl StoppingSet {
     /// draw. Draw `k` was made from row `rows[k % rows.len()]`.
     ///
     /// # Errors
-    /// If the data do not have the model's width.
+    /// If the data do not have the model's width, or if 2²⁴ states or more are to be drawn.
     pub fn draw_with_members(
         rbm: &Rbm,
         data: &Rows,
@@ -81,6 +82,14 @@ impl StoppingSet {
         seed: u64,
         occasion: u64,
     ) -> Result<(Self, Vec<u32>)> {
+        if n_per_row.checked_mul(rows.len()).is_none_or(|n| n >= MOST_STATES) {
+            let cure = "must draw fewer than 16,777,216 states in all";
+            return Err(Error::InvalidSetting {
+                name: "samples-per-row",
+                value: n_per_row.to_string(),
+                cure,
+            });
+        }
         let chosen = if rows.len() == data.n_rows() && rows.iter().enumerate().all(|(k, &r)| k == r) {
             None
         } else {

@@ -92,7 +92,7 @@ impl Timetable {
             }
             EstimatorSettings::Exact => 1000,
         };
-        let run = (settings.epochs * sizes.n_rows * steps_per_row) as f64 * step;
+        let run = settings.epochs as f64 * sizes.n_rows as f64 * steps_per_row as f64 * step;
         let budget = (SHARE * run).max(MIN_SECONDS);
         // The likelihood of rows, and their pseudo-likelihood, which flips each of the visible
         // units.

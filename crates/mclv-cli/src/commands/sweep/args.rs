@@ -126,7 +126,8 @@ impl FromArgMatches for Grid {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
         let mut axes: Vec<(usize, Axis)> = Vec::new();
         for id in Settings::NAMES.iter().filter(|id| matches.try_contains_id(id).unwrap_or(false)) {
-            let Some(given) = matches.get_many::<String>(id) else { continue };
+            // `--seed` is a number, and decides the parts of the data.
+            let Ok(Some(given)) = matches.try_get_many::<String>(id) else { continue };
             let mut values: Vec<String> = Vec::new();
             for value in given {
                 if !values.contains(value) {

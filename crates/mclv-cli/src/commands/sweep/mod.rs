@@ -59,7 +59,7 @@ pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Re
         folder.create(&sweep)?;
     }
     let tasks: Vec<Task> = planned.iter().map(|run| run.task.clone()).collect();
-    let live = Live(Watch::new("sweep", ""));
+    let live = Live(Watch::new("sweep", "").patient());
     schedule::run(&tasks, &store, rayon::current_num_threads(), &live).with_context(|| {
         format!("finished runs are kept; continue with: mclv sweep --resume {}", shell::path(folder.path()))
     })?;

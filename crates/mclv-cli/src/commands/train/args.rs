@@ -1,6 +1,6 @@
 //! The arguments of `mclv train`.
 
-use crate::flags::{OwnParts, PictureShape, Preparation};
+use crate::flags::{OwnParts, PictureShape, Preparation, parse_minutes};
 use clap::{Args, ValueHint};
 use mclv::settings::Settings;
 use std::path::PathBuf;
@@ -73,6 +73,8 @@ pub(crate) struct TrainArgs {
         long,
         default_value_t = 5.0,
         value_name = "MINUTES",
+        value_parser = parse_minutes,
+        allow_negative_numbers = true,
         help_heading = "Watching",
         hide_short_help = true
     )]

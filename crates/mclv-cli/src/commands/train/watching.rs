@@ -26,7 +26,7 @@ pub(super) struct Live {
 impl Live {
     pub(super) fn new(quiet: bool, events: Option<Events>) -> Self {
         Self {
-            watch: Watch::new("training", "updates"),
+            watch: Watch::new("training", "updates").patient(),
             last_evaluation: OnceLock::new(),
             said: HashSet::new(),
             quiet,

@@ -22,7 +22,7 @@ use crate::bits::BitRows;
 use crate::data::Rows;
 use crate::model::Rbm;
 use crate::rng::{Purpose, stream};
-use crate::settings::{LvsSettings, Starts, Unfinished};
+use crate::settings::{LvsSettings, MOST_STATES, Starts, Unfinished};
 use crate::tour::{StartTable, StoppingSet};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -130,6 +130,7 @@ impl LvsEstimator {
             self.size.n_rows = ((n_all as f64 * self.settings.row_fraction).ceil() as usize).clamp(1, n_all);
         }
         let LvsSettings { target_completion, max_states, max_set_cost, .. } = self.settings;
+        let max_states = max_states.min(MOST_STATES - 1);
         let seen = std::mem::take(&mut self.seen);
         let Some(target) = target_completion else { return };
         // The cost is in proportion to the size.

@@ -190,7 +190,7 @@ fn numpy_files_hold_bytes_and_floats() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.npz");
     std::fs::write(&path, samples.to_npz()).unwrap();
-    let mut archive = crate::numpy::Archive::open(&path).unwrap();
+    let mut archive = crate::numpy::Archive::open(&path, &crate::progress::Silent).unwrap();
     let bits = archive.array("samples").unwrap();
     assert_eq!((bits.shape.clone(), bits.into_reals()), (vec![2, 2], vec![1.0, 0.0, 1.0, 1.0]));
     assert_eq!(archive.array("means").unwrap().into_reals(), [0.5, 0.25, 0.75, 1.0]);

@@ -160,7 +160,7 @@ fn only_the_kernels_are_unsafe() {
 const OPENS: &[&str] = &[
     "File::open(",
     "fs::read(",
-    "read_to_string(&",
+    "fs::read_to_string(",
     "OpenOptions::",
     "fs::write(",
     "File::create(",

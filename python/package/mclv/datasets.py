@@ -1,6 +1,8 @@
 """Data sets by name or from files.
 
-The names are ``digits``, ``bars-and-stripes:4``, ``ising``, ``mnist`` and ``fashion-mnist``.
+The names are ``digits``, ``bars-and-stripes:4``, ``ising``, ``mnist``, ``fashion-mnist``, and those
+of binary sets on which papers compare models: ``nltcs``, ``plants``, ``baudio``, ``jester``,
+``bnetflix``, ``accidents``, ``mushrooms``, ``pumsb_star``, ``dna``, ``nips`` and ``genome805``.
 """
 
 from __future__ import annotations
@@ -68,7 +70,7 @@ def load(
 ) -> Dataset:
     """Load a data set, as the command line does.
 
-    Nothing is downloaded: ``mnist`` and ``fashion-mnist`` are read from ``MCLV_DATA_DIR`` or from
+    Nothing is downloaded: the files of ``mnist`` and others are read from ``MCLV_DATA_DIR`` or from
     the cache folder. If they are missing, `MissingFileError` is raised. `fetch` downloads them.
 
     Parameters

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::named::SETS;
+use super::named::sets;
 use super::{SearchPath, digits, ising};
 use crate::Error;
 
@@ -13,8 +13,8 @@ pub enum Origin {
     BuiltIn,
     /// The set is in files of its own.
     Files {
-        /// The folder that holds all files of the set, if there is one. The content of the labels
-        /// is verified; that of the pictures only on loading.
+        /// The folder that holds all files of the set, if there is one. The content of small files
+        /// (labels, validation rows) is verified; that of the others only on loading.
         found: Option<PathBuf>,
     },
 }
@@ -53,11 +53,11 @@ pub fn catalogue_in(search: &SearchPath) -> Vec<CatalogueEntry> {
         n_columns,
         origin: Origin::BuiltIn,
     };
-    let files = SETS.iter().map(|set| CatalogueEntry {
+    let files = sets().map(|set| CatalogueEntry {
         name: set.name,
         description: set.description,
-        n_rows: 60_000,
-        n_columns: 784,
+        n_rows: set.n_all_rows(),
+        n_columns: set.n_columns,
         origin: Origin::Files { found: set.find(search) },
     });
     [
@@ -82,7 +82,7 @@ pub fn catalogue_in(search: &SearchPath) -> Vec<CatalogueEntry> {
 
 /// The names without parameters.
 fn names() -> impl Iterator<Item = &'static str> {
-    ["digits", "bars-and-stripes", "ising"].into_iter().chain(SETS.iter().map(|set| set.name))
+    ["digits", "bars-and-stripes", "ising"].into_iter().chain(sets().map(|set| set.name))
 }
 
 /// Splits a source into its name and the parameter after the colon.

@@ -16,20 +16,22 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(15);
 const READ_TIMEOUT: Duration = Duration::from_secs(30);
 const CHUNK: usize = 1 << 16;
 
-/// Downloads `file` from `url`, plain or gzipped, into `folder`. A network failure is the inner
-/// error, as text, because another mirror may succeed. The outer error is for failures that no
-/// mirror can avoid.
+/// Turns what a mirror sends into the file, plain or gzipped. A failure is text.
+pub(super) type Decode = fn(Vec<u8>) -> Result<Vec<u8>, String>;
+
+/// Downloads `file` from `url` into `folder`. A network failure is the inner error, as text,
+/// because another mirror may succeed. The outer error is for failures that no mirror can avoid.
 pub(super) fn download(
     url: &str,
     file: &KnownFile,
+    decode: Decode,
     folder: &Path,
     progress: &dyn Progress,
 ) -> Result<Result<PathBuf, String>> {
-    let bytes = match request(url, file, progress)? {
-        Ok(bytes) => bytes,
-        Err(why) => return Ok(Err(why)),
-    };
-    store(file, &bytes, folder)
+    match request(url, file, progress)?.and_then(decode) {
+        Ok(bytes) => store(file, &bytes, folder),
+        Err(why) => Ok(Err(why)),
+    }
 }
 
 /// Verifies the content of `file` and writes it, as it is, into `folder`: to a temporary file that
@@ -148,7 +150,7 @@ mod tests {
     }
 
     fn get(response: Vec<u8>, folder: &Path) -> Result<PathBuf, String> {
-        download(&serve(vec![response]), &FILE, folder, &Silent).unwrap()
+        download(&serve(vec![response]), &FILE, Ok, folder, &Silent).unwrap()
     }
 
     #[test]
@@ -196,7 +198,7 @@ mod tests {
     fn nobody_listening_is_a_failure() {
         let dir = tempfile::tempdir().unwrap();
         // No free port is given out below 1024, so no other test can be listening here.
-        let result = download("http://127.0.0.1:1/abc.gz", &FILE, dir.path(), &Silent);
+        let result = download("http://127.0.0.1:1/abc.gz", &FILE, Ok, dir.path(), &Silent);
         assert!(result.unwrap().is_err());
     }
 
@@ -210,12 +212,12 @@ mod tests {
         }
         let heard = Heard(Mutex::default());
         let dir = tempfile::tempdir().unwrap();
-        download(&serve(vec![ok(b"abc")]), &FILE, dir.path(), &heard).unwrap().unwrap();
+        download(&serve(vec![ok(b"abc")]), &FILE, Ok, dir.path(), &heard).unwrap().unwrap();
         assert_eq!(*heard.0.lock().unwrap(), [(0, 3), (3, 3)]);
 
         let stop = AtomicBool::new(true);
         let dir = tempfile::tempdir().unwrap();
-        let result = download(&serve(vec![ok(b"abc")]), &FILE, dir.path(), &stop);
+        let result = download(&serve(vec![ok(b"abc")]), &FILE, Ok, dir.path(), &stop);
         assert!(matches!(result, Err(Error::Cancelled)));
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
     }

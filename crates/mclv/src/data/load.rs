@@ -14,7 +14,7 @@ use crate::{Error, Result};
 #[serde(default, deny_unknown_fields)]
 pub struct DataSpec {
     /// A name of the [`catalogue`](super::catalogue()), with or without a parameter (`digits`,
-    /// `bars-and-stripes:4`, `ising:0.3`, `mnist`), or the path of a file (see
+    /// `bars-and-stripes:4`, `ising:0.3`, `mnist`, `dna`), or the path of a file (see
     /// [`read`](super::read)). A file that has the name of a set needs its folder: `./mnist`.
     pub source: String,
     /// How grey values are binarised.

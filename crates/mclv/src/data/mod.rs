@@ -23,6 +23,7 @@ mod bars_and_stripes;
 mod catalogue;
 mod csv;
 mod dataset;
+mod density;
 mod digits;
 #[cfg(feature = "fetch")]
 mod download;

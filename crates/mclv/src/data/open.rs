@@ -5,9 +5,9 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 
 use super::file::{FileRows, Reading};
-use super::named::SETS;
+use super::named::sets;
 use super::preprocess::binarize_split;
-use super::set_files::{self, SetFiles};
+use super::set_files::SetFiles;
 use super::{
     Binarize, DataSpec, Dataset, Mirrors, PartRows, Parts, SearchPath, Split, bars_and_stripes, catalogue,
     digits, file, ising,
@@ -154,7 +154,7 @@ fn named<'a>(
         }
         ("ising", beta) => Content::Ising { beta: beta.map_or(Ok(ising::CRITICAL_BETA), ising::parse_beta)? },
         (name, parameter) => {
-            let set = SETS.iter().find(|set| set.name == name && parameter.is_none());
+            let set = sets().find(|set| set.name == name && parameter.is_none());
             let set = set.ok_or_else(|| catalogue::unknown(&spec.source))?;
             Content::Set(SetFiles::new(set, search.clone(), mirrors.clone(), progress))
         }
@@ -435,7 +435,7 @@ impl Content<'_> {
             set
         };
         Ok(match self {
-            Self::Set(files) => joined(files.part(Split::All)?),
+            Self::Set(files) => joined(files.train_and_validation()?),
             Self::Digits => {
                 let n_rows = digits::N_ROWS - N_TEST_DIGITS;
                 joined(digits::make(Split::All)?.select(&(0..n_rows).collect::<Vec<_>>()))
@@ -463,7 +463,7 @@ impl Content<'_> {
         };
         let (n_rows, from) = match self {
             Self::File(whole) => (whole.row_numbers(split, spec.seed).len(), whole.origin(spec.seed)),
-            Self::Set(_) => (of_named([55_000, 5_000, 10_000]), spec.source.clone()),
+            Self::Set(files) => (of_named(files.n_rows()), spec.source.clone()),
             Self::Digits => {
                 let n_rows = [1_297, 200, N_TEST_DIGITS];
                 (of_named(n_rows), spec.source.clone())
@@ -483,7 +483,7 @@ impl Content<'_> {
     fn shape(&self) -> (&str, usize) {
         match self {
             Self::File(whole) => (whole.rows.dataset.name.as_str(), whole.rows.dataset.n_columns()),
-            Self::Set(files) => (files.name(), set_files::N_COLUMNS),
+            Self::Set(files) => (files.name(), files.n_columns()),
             Self::Digits => ("digits", digits::N_COLUMNS),
             Self::BarsAndStripes { side } => ("bars-and-stripes", side * side),
             Self::Ising { .. } => ("ising", ising::N_SITES),

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 ///
 /// A file of the set `NAME` is looked for, plain and with `.gz`, in `data_dir/NAME`, in
 /// `cache_dir/NAME`, in the folder of a system package, and in `data_dir` itself. Fetched files are
-/// stored in `cache_dir/NAME`.
+/// stored in `cache_dir/NAME`. The binary sets (`nltcs`, `plants`, …) share the folder `density` in
+/// place of `NAME`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SearchPath {
     /// The user's own folder.
@@ -32,13 +33,13 @@ impl SearchPath {
         Self { data_dir: variable("MCLV_DATA_DIR"), cache_dir }
     }
 
-    /// Returns the folder for fetched files of the set `name`.
+    /// Returns the folder for fetched files of the sets that share the folder `name`.
     pub fn cache_of(&self, name: &str) -> PathBuf {
         self.cache_dir.join(name)
     }
 
-    /// Returns the folders to look into for files of the set `name`, which a system package may
-    /// keep in `system`. The shared top folder comes last, because sets use the same file names and
+    /// Returns the folders to look into for files of the sets that share the folder `name`, which a
+    /// system package may keep in `system`. The shared top folder comes last, because sets use the same file names and
     /// another set may lie there.
     pub(super) fn folders(&self, name: &str, system: Option<&str>) -> Vec<PathBuf> {
         let own = self.data_dir.as_ref().map(|dir| dir.join(name));

@@ -13,6 +13,8 @@ use crate::{Error, Result};
 /// | set | train | validation | test | all |
 /// |---|---|---|---|---|
 /// | `mnist`, `fashion-mnist` | last 55,000 rows of the training file | its first 5,000 | the 10,000 of the test file | the 60,000 of the training file |
+/// | `nltcs` and the other sets of its collection | the published training rows | the published validation rows | the published test rows | all three |
+/// | `genome805` | 80 % of the persons, the same for every seed | 10 % | 10 % | 5,008 |
 /// | `digits` | first 1,297 rows | next 200 | last 300 | 1,797 |
 /// | `bars-and-stripes` | every pattern once | the same | the same | the same |
 /// | `ising` | 10,000 independent draws | others | others | others |

@@ -215,7 +215,7 @@ fn join_npz(parts: &[Vec<u8>]) -> Vec<u8> {
 fn seeds_of_npz() -> Vec<Vec<Vec<u8>>> {
     let arrays = seeds_of_npy();
     let both = |a: usize, b: usize| [arrays[a].clone(), arrays[b].clone()].concat();
-    vec![both(0, 7), both(1, 6), both(2, 7), both(4, 6)]
+    vec![both(1, 7), both(1, 6), both(0, 7), both(2, 7), both(4, 6)]
 }
 
 fn read_npz(folder: &Path, bytes: &[u8]) {

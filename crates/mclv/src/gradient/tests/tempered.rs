@@ -65,13 +65,15 @@ fn no_data(rbm: &Rbm) -> Rows {
     Rows::Bits(BitRows::zeros(1, rbm.n_visible()))
 }
 
-/// The first and the last of four updates of ladders that begin with `models` on their rungs.
-fn updates_from(rbm: &Rbm, betas: &[f64], models: &[Joint]) -> [Replicates; 2] {
-    let exact = Joint::new(rbm).moments();
+/// The first and the last of four updates of ladders to `rbm` that begin in equilibrium, compared
+/// with the moments of `truth`.
+fn updates_from(rbm: &Rbm, betas: &[f64], truth: &Rbm) -> [Replicates; 2] {
+    let models: Vec<Joint> = betas[1..].iter().map(|&beta| Joint::new(&rung(rbm, beta))).collect();
+    let exact = Joint::new(truth).moments();
     let data = no_data(rbm);
     let (mut first, mut last) = (Replicates::default(), Replicates::default());
     for replicate in 0..N_REPLICATES {
-        let mut phase = resumed(rbm, betas, 1, &equilibrium(models, N_LADDERS, replicate));
+        let mut phase = resumed(rbm, betas, 1, &equilibrium(&models, N_LADDERS, replicate));
         for k in 0..4 {
             let estimate = negative(&mut phase, rbm, &data, step(4 * replicate + k));
             match k {
@@ -87,18 +89,14 @@ fn updates_from(rbm: &Rbm, betas: &[f64], models: &[Joint]) -> [Replicates; 2] {
 #[test]
 fn updates_from_equilibrium_are_unbiased_and_stay_there() {
     let rbm = random_rbm(6, 4, 1.2, 41);
-    let models = |betas: &[f64]| -> Vec<Joint> {
-        betas[1..].iter().map(|&beta| Joint::new(&rung(&rbm, beta))).collect()
-    };
-    let [first, last] = updates_from(&rbm, &BETAS, &models(&BETAS));
+    let [first, last] = updates_from(&rbm, &BETAS, &rbm);
     first.assert_unbiased("tempered from equilibrium, first update");
     last.assert_unbiased("tempered from equilibrium, last update");
     // One rung, which exchanges with the lowest.
-    let [_, last] = updates_from(&rbm, &[0.0, 1.0], &models(&[0.0, 1.0]));
+    let [_, last] = updates_from(&rbm, &[0.0, 1.0], &rbm);
     last.assert_unbiased("tempered with one rung");
     // The control: a ladder whose top is not the model.
-    let betas = [0.0, 0.375, 0.75, 1.25];
-    let [_, last] = updates_from(&rbm, &betas, &models(&betas));
+    let [_, last] = updates_from(&rung(&rbm, 1.25), &BETAS, &rbm);
     last.assert_caught("a ladder that goes beyond the model");
 }
 

@@ -1,8 +1,8 @@
 //! Turns errors of the library into exceptions of the package, whose classes are in
 //! `mclv/errors.py`.
 
-use mclv::Error;
 use mclv::settings::Spelling;
+use mclv::{Error, printable};
 use pyo3::exceptions::PyKeyboardInterrupt;
 use pyo3::{PyErr, import_exception};
 use std::io::ErrorKind;
@@ -18,8 +18,8 @@ import_exception!(mclv.errors, TooSlowError);
 
 /// The exception for `error`.
 pub(crate) fn exception(error: Error) -> PyErr {
-    // In Python, settings are spelled as keywords.
-    let text = error.in_words(Spelling::Keywords);
+    // In Python, settings are spelled as keywords. Python prints texts as they are.
+    let text = printable(&error.in_words(Spelling::Keywords)).into_owned();
     match error {
         Error::Io { cause, .. } => match cause.kind() {
             ErrorKind::NotFound => MissingFileError::new_err(text),

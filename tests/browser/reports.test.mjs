@@ -240,7 +240,7 @@ test("the live page grows while training runs, hears of the end, and shows no ot
     const address = await new Promise((resolve, reject) => {
       training.stderr.on("data", data => {
         said += data;
-        const found = said.match(/http:\/\/127\.0\.0\.1:\d+\//);
+        const found = said.match(/http:\/\/127\.0\.0\.1:\d+\/[0-9a-f]{32}\//);
         if (found) resolve(found[0]);
       });
       training.on("exit", () => reject(new Error(said)));
@@ -266,6 +266,9 @@ test("the live page grows while training runs, hears of the end, and shows no ot
     for (const path of ["config.toml", "../lvs/report.html", "%2e%2e/lvs/config.toml", "metrics.jsonl"])
       assert.equal((await fetch(address + path)).status, 404, path);
     assert.equal((await fetch(address, { method: "POST", body: "x" })).status, 405);
+    for (const other of [new URL("/", address), new URL("/state", address), address.replace(/.\/$/, "x/")])
+      assert.equal((await fetch(other)).status, 404, "without the token: " + other);
+    assert.match((await fetch(address)).headers.get("content-security-policy"), /frame-ancestors 'none'/);
     training.kill("SIGINT");
     await page.waitForFunction(() => document.getElementById("live").classList.contains("done"), null, { timeout: 20000 });
     assert.match(await status(), /^training ended after \d+ of 100000 epochs at \d/);

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -150,23 +151,86 @@ def a_stopped_job_is_gone_on_with(tmp):
     print("a job that is told to stop says how to go on; 4 ranks do, to the same model")
 
 
+def jobs(*parts, env=ENV):
+    """Run a job of one rank for each part: a folder to start in, the program, and its arguments."""
+    ranks = [["-n", "1", "-wdir", str(folder), str(program), *map(str, args)] for folder, program, args in parts]
+    line = ["mpirun", *[word for rank in ranks for word in (":", *rank)][1:]]
+    return subprocess.run(line, env=env, capture_output=True, text=True, timeout=60)
+
+
 def who_cannot_read_stops_all(tmp):
+    # The same arguments in two folders, of which one lacks a file: as on a machine without the shared disk.
+    here, there = tmp / "here", tmp / "there"
+    for folder in (here, there):
+        folder.mkdir()
+    shutil.copy(tmp / "carry-0" / "model.safetensors", here / "m.safetensors")
+    shutil.copy(tmp / "rows.npy", here / "rows.npy")
     model = tmp / "carry-0" / "model.safetensors"
-    cases = [
-        (["logz", model, "--method", "exact"], ["logz", tmp / "missing.safetensors", "--method", "exact"]),
-        (["likelihood", model, "--data", tmp / "rows.npy"], ["likelihood", model, "--data", tmp / "missing.npy"]),
-    ]
-    for good, bad in cases:
-        parts = [["-n", "1", PROGRAM, *map(str, args)] for args in (good, bad)]
-        done = subprocess.run(["mpirun", *parts[0], ":", *parts[1]], env=ENV, capture_output=True, text=True, timeout=60)
+    for args in (["logz", "m.safetensors", "--method", "exact"], ["likelihood", model, "--data", "rows.npy"]):
+        done = jobs((here, PROGRAM, args), (there, PROGRAM, args))
         assert done.returncode == 1, (done.returncode, done.stdout, done.stderr)
-        assert "rank 1" in done.stderr and "missing" in done.stderr, done.stderr
+        assert "rank 1" in done.stderr and "cannot read" in done.stderr, done.stderr
         assert not done.stdout, done.stdout
     print("a rank that cannot read its file, of a model or of data, stops all, and says so")
     wrong = {**ENV, "PMI_SIZE": "3"}
     done = subprocess.run([PROGRAM, "data", "list"], env=wrong, capture_output=True, text=True, timeout=60)
     assert done.returncode == 1 and "started 3 processes, but MPI knows only 1" in done.stderr, done
     print("a launcher that MPI does not know is refused")
+
+
+def ranks_that_disagree_end_at_once(tmp):
+    """Another seed, rate, method, file of the same size, or version: an error, exit code 1, no model."""
+    folders = [tmp / "rank-0", tmp / "rank-1"]
+    for k, folder in enumerate(folders):
+        folder.mkdir()
+        run(0, "sample", tmp / "carry-0" / "model.safetensors", "-n", 500, "--seed", k, "--output", folder / "rows.npy")
+        (folder / "settings.toml").write_text(f"[train]\nn-hidden = 8\nlearning-rate = 0.{k + 1}\nepochs = 2\n")
+        run(0, "train", "bars-and-stripes:3", "--n-hidden", 3, "--epochs", 2, "--seed", k, "--output", folder / "run")
+        shutil.copy(tmp / "rows.npy", folder / "same.npy")
+    assert len({(folder / "rows.npy").stat().st_size for folder in folders}) == 1
+    other = tmp / "other-version"
+    version = subprocess.run([PROGRAM, "--version"], capture_output=True, text=True).stdout.split()[1].encode()
+    program = Path(PROGRAM).read_bytes()
+    assert version in program
+    other.write_bytes(program.replace(version, version[:-1] + bytes([version[-1] ^ 1])))
+    other.chmod(0o755)
+    train = ["train", "digits", "--n-hidden", 8, "--epochs", 2, "--output", "trained"]
+    model = ["run/model.safetensors"]
+    cases = [
+        ("--seed is 1, not 0", [[*train, "--seed", seed] for seed in (0, 1)]),
+        ("--learning-rate is 0.2, not 0.1", [[*train, "--learning-rate", rate] for rate in (0.1, 0.2)]),
+        ("--gradient is exact, not pcd", [[*train, "--gradient", name] for name in ("pcd", "exact")]),
+        ("the command is likelihood, not logz", [["logz", *model], ["likelihood", *model]]),
+        ("train.learning-rate is 0.2, not 0.1", [["train", "digits", "--config", "settings.toml", "--output", "trained"]]),
+        ("rows.npy has another content for rank 1", [["train", "rows.npy", "--n-hidden", 8, "--output", "trained"]]),
+        ("rank 1 differs", [["train", "--resume", "run"]]),
+        *[
+            ("the model of run/model.safetensors is", [[command, *model, *more]])
+            for command, *more in (
+                ["logz"],
+                ["likelihood"],
+                ["tours", "--n-tours", 100],
+                ["modes"],
+                ["sample", "-n", 10, "--output", "s.npy"],
+                ["transform", "--output", "f.npy"],
+            )
+        ],
+        ("rows.npy has another content", [["reproduce", "digits", "--quick", "--data", "rows.npy"]]),
+        ("rows.npy has another content", [["sweep", "rows.npy", "--n-hidden", "4", "--epochs", "1"]]),
+    ]
+    for what, args in cases:
+        done = jobs(*[(folder, PROGRAM, args[k % len(args)]) for k, folder in enumerate(folders)])
+        assert done.returncode == 1, (what, done.returncode, done.stdout, done.stderr)
+        assert what in done.stderr and "panicked" not in done.stderr, (what, done.stderr)
+        assert not done.stdout, (what, done.stdout)
+        assert not (folders[0] / "trained" / "config.toml").exists(), what
+    done = jobs((folders[0], PROGRAM, train), (folders[1], other, train))
+    assert done.returncode == 1 and "version is" in done.stderr, (done.returncode, done.stderr)
+    # What cannot change results may differ.
+    same = ["train", "same.npy", "--n-hidden", 8, "--epochs", 2, "--output", "trained"]
+    done = jobs((folders[0], PROGRAM, [*same, "--threads", 1]), (folders[1], PROGRAM, [*same, "--threads", 2, "-v"]))
+    assert done.returncode == 0, done.stderr
+    print(f"ranks that disagree end with an error before the first update: {len(cases) + 1} cases")
 
 
 def until(condition, what):
@@ -183,3 +247,4 @@ with tempfile.TemporaryDirectory() as folder:
     a_killed_rank_ends_the_job_and_fewer_ranks_go_on(tmp)
     a_stopped_job_is_gone_on_with(tmp)
     who_cannot_read_stops_all(tmp)
+    ranks_that_disagree_end_at_once(tmp)

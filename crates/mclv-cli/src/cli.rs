@@ -20,8 +20,9 @@ use crate::commands::train::TrainArgs;
 use crate::commands::transform::TransformArgs;
 use crate::output::tell;
 use clap::error::{ContextKind, ContextValue};
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use mclv::settings::{Settings, Spelling, spell};
+use mclv::team::Facts;
 use std::num::{ParseFloatError, ParseIntError};
 
 /// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
@@ -32,6 +33,9 @@ pub(crate) struct Cli {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// All arguments as they were given.
+    #[arg(skip)]
+    matches: ArgMatches,
 }
 
 const TOP_EXAMPLES: &str = "\
@@ -54,11 +58,20 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted.";
 const COMMON_SETTINGS: [&str; 7] =
     ["n_hidden", "gradient", "epochs", "batch_size", "learning_rate", "patience", "validation_fraction"];
 
+/// Arguments that may differ between the processes of a job.
+const OF_ONE_PROCESS: [&str; 3] = ["threads", "verbose", "json"];
+
 impl Cli {
     /// Parses the arguments of the process. Wrong usage ends the process.
     pub(crate) fn from_arguments() -> Self {
         let matches = Self::spelled().try_get_matches().unwrap_or_else(|error| refuse(&with_tip(error)));
-        Self::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error))
+        let cli = Self::from_arg_matches(&matches).unwrap_or_else(|error| refuse(&error));
+        Self { matches, ..cli }
+    }
+
+    /// The command and its arguments, which all processes of a job must have.
+    pub(crate) fn facts(&self) -> Facts {
+        facts(&self.matches)
     }
 
     /// All commands. The help of settings comes from the library and is rewritten for flags.
@@ -72,6 +85,26 @@ impl Cli {
         let command = command.mut_subcommand("sweep", |sweep| with_split(sweep).mut_args(as_flag));
         taking_negative_numbers(command)
     }
+}
+
+/// The command and its arguments as facts, without those that may differ.
+fn facts(matches: &ArgMatches) -> Facts {
+    let mut facts = Facts::of_program();
+    let (mut command, mut matches) = (Cli::command(), matches);
+    command.build();
+    while let Some((name, of_command)) = matches.subcommand() {
+        facts = facts.with("the command", &name);
+        let next = command.find_subcommand(name).cloned();
+        (command, matches) = (next.unwrap_or(command), of_command);
+        for arg in command.get_arguments().filter(|arg| !OF_ONE_PROCESS.contains(&arg.get_id().as_str())) {
+            if let Ok(Some(values)) = matches.try_get_raw(arg.get_id().as_str()) {
+                let values: Vec<_> = values.map(|value| value.to_string_lossy()).collect();
+                let name = arg.get_long().map_or(arg.get_id().to_string(), |long| format!("--{long}"));
+                facts = facts.with(&name, &values.join(" "));
+            }
+        }
+    }
+    facts
 }
 
 /// Lets `--split` stand for `--split-file`, because other commands choose a part by `--split`. The
@@ -220,6 +253,29 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_that_change_results_are_facts() {
+        let of = |line: &str| {
+            let matches = Cli::spelled().try_get_matches_from(line.split(' ')).unwrap();
+            facts(&matches)
+        };
+        let logz = of("mclv logz m.npz --seed 3 --method ais,bar");
+        for same in ["mclv --seed=3 logz --method=ais,bar m.npz --threads 2 -v --json"] {
+            assert_eq!(of(same), logz, "{same}");
+        }
+        for other in [
+            "mclv logz m.npz --seed 4 --method ais,bar",
+            "mclv logz m.npz --seed 3 --method ais",
+            "mclv logz m.npz --method ais,bar",
+            "mclv logz n.npz --seed 3 --method ais,bar",
+            "mclv likelihood m.npz --seed 3",
+            "mclv logz m.npz --seed 3 --method ais,bar --exact-samples",
+        ] {
+            assert_ne!(of(other), logz, "{other}");
+        }
+        assert_ne!(of("mclv data show digits"), of("mclv data show ising"));
+    }
 
     #[test]
     fn no_line_of_a_help_is_broken_or_wider_than_100_columns() {

@@ -13,6 +13,7 @@ mod output;
 mod plot;
 mod ranks;
 mod shell;
+mod signals;
 mod sparkline;
 mod terminal_picture;
 mod view;
@@ -37,6 +38,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    signals::keep_ignored();
     // Wrong usage is found before ranks exist, so each process prints it.
     let cli = Cli::from_arguments();
     ranks::run(|| run_and_say(&cli)).into()
@@ -88,6 +90,10 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
     }
     tracing::info!("{} threads, kernels {}", rayon::current_num_threads(), mclv::kernels());
     let out = Output::new(cli.global.json);
+    // This comes before all other exchanges, which follow from the arguments.
+    if team::size() > 1 {
+        team::agree(&cli.facts())?;
+    }
     if !team::is_first() && !cli.command.is_shared() {
         return Ok(());
     }

@@ -8,6 +8,7 @@
 //! ```
 
 use crate::task::Task;
+use mclv::train::RunFolder;
 use mclv::{Error, Owner, Result, read_text, write_inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -60,6 +61,7 @@ impl Store {
     /// If the folder cannot be created, or another process uses it.
     pub fn open(folder: &Path) -> Result<Self> {
         let runs = folder.join("runs");
+        check_no_link(&runs)?;
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
         Ok(Self { folder: folder.into(), keeps_checkpoints: false, _owner: Owner::of(&runs)? })
     }
@@ -74,6 +76,16 @@ impl Store {
     /// The folder.
     pub fn folder(&self) -> &Path {
         &self.folder
+    }
+
+    /// The folder of the run of a task, into which the task writes.
+    ///
+    /// # Errors
+    /// If there is a link in its place.
+    pub(crate) fn run_folder(&self, task: &Task) -> Result<RunFolder> {
+        let path = self.path(task);
+        check_no_link(&path)?;
+        Ok(RunFolder::new(path))
     }
 
     /// The path of the files of a task. Its record has this path with `.json`.
@@ -134,6 +146,15 @@ impl Store {
     }
 }
 
+/// Rejects a link in the place of a folder: nothing is written through the links of a folder that may
+/// come from a stranger.
+fn check_no_link(folder: &Path) -> Result<()> {
+    match folder.is_symlink() {
+        true => Err(Error::malformed(folder, "is a link; put the folder itself in its place")),
+        false => Ok(()),
+    }
+}
+
 fn as_json(task: &Task) -> Value {
     serde_json::to_value(task).expect("tasks are plain JSON")
 }
@@ -163,6 +184,25 @@ mod tests {
         assert!(store.find(&other).unwrap_err().to_string().contains("other settings"));
         std::fs::write(store.record_path(&task), "{").unwrap();
         assert!(store.find(&task).unwrap_err().to_string().contains("made again"));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nothing_is_written_through_the_links_of_a_folder() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        std::fs::create_dir(at("victim")).unwrap();
+        std::fs::write(at("victim/.lock"), "precious").unwrap();
+        std::fs::create_dir(at("results")).unwrap();
+        symlink(at("victim"), at("results/runs")).unwrap();
+        let error = Store::open(&at("results")).err().unwrap().to_string();
+        assert!(error.contains("runs is a link"), "{error}");
+        assert_eq!(std::fs::read(at("victim/.lock")).unwrap(), b"precious");
+        let store = Store::open(&at("own")).unwrap();
+        symlink(at("victim"), store.path(&task(0))).unwrap();
+        assert!(store.run_folder(&task(0)).unwrap_err().to_string().contains("is a link"));
+        assert!(store.run_folder(&task(1)).is_ok());
     }
 
     #[test]

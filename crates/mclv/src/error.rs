@@ -251,6 +251,16 @@ pub enum Error {
         /// Its error.
         problem: String,
     },
+    /// The processes of a job were not started alike.
+    #[error(
+        "rank {rank} differs from rank 0: {how}; start all ranks with the same program, arguments and files"
+    )]
+    RanksDiffer {
+        /// The first rank that differs.
+        rank: usize,
+        /// What differs, with its value and that of rank 0.
+        how: String,
+    },
     /// The caller asked to stop (Ctrl-C).
     #[error("interrupted")]
     Cancelled,

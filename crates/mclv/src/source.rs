@@ -17,6 +17,9 @@ const MAX_DEFLATE_RATIO: u64 = 1032;
 /// The largest initial size of a buffer, whatever a header promises.
 const MAX_INITIAL_CAPACITY: u64 = 1 << 26;
 const BUFFER: usize = 1 << 16;
+/// The length of a block of a file that ranks compare, and the most blocks.
+const SAMPLE: u64 = 1 << 12;
+const MOST_SAMPLES: u64 = 1 << 10;
 
 /// Returns bytes as two hexadecimal digits each.
 pub(crate) fn hex(bytes: &[u8]) -> String {
@@ -154,7 +157,8 @@ impl Source<'static> {
     }
 
     /// Opens a file that all ranks of a team see. Each rank reads its part of the bytes, and
-    /// receives the other parts. If that fails, all ranks know of it.
+    /// receives the other parts. If that fails, all ranks know of it. Ranks also compare samples of
+    /// the file, because parts of different files would make a file that nobody has.
     pub(crate) fn open_together(path: &Path) -> Result<Self> {
         let (rank, size) = (team::rank(), team::size());
         if size == 1 {
@@ -165,21 +169,41 @@ impl Source<'static> {
                 Error::OtherRank { .. } => error,
                 own => Error::OtherRank { rank, problem: own.to_string() },
             })?;
-        let length = parts[0].0;
-        if let Some((rank, (other, _))) = parts.iter().enumerate().find(|(_, (other, _))| *other != length) {
-            let problem = format!(
-                "has {length} bytes for rank 0 and {other} for rank {rank}; all ranks must see the same file"
-            );
-            return Err(Error::OtherRank { rank, problem: Error::malformed(path, problem).to_string() });
+        let length = parts[0].length;
+        for (rank, part) in parts.iter().enumerate() {
+            let problem = match part {
+                Part { length: other, .. } if *other != length => {
+                    format!("has {length} bytes for rank 0 and {other} for rank {rank}")
+                }
+                part if part.samples != parts[0].samples => {
+                    format!("has another content for rank {rank} than for rank 0")
+                }
+                _ => continue,
+            };
+            let problem = Error::malformed(path, problem + "; all ranks must see the same file");
+            return Err(Error::OtherRank { rank, problem: problem.to_string() });
         }
-        let bytes = parts.into_iter().map(|(_, bytes)| bytes).collect::<Vec<_>>().concat();
+        let bytes = parts.into_iter().map(|part| part.bytes).collect::<Vec<_>>().concat();
         Self::new(path, Cursor::new(bytes), length)
     }
 }
 
-/// Returns the length of a file, and the bytes that one of `size` ranks reads.
-fn read_part(path: &Path, rank: usize, size: usize) -> Result<(u64, Vec<u8>)> {
+/// What one rank reads of a file that all read together.
+struct Part {
+    /// The length of the file.
+    length: u64,
+    /// The digest of blocks that are spread over the whole file.
+    samples: Vec<u8>,
+    /// The bytes of this part.
+    bytes: Vec<u8>,
+}
+
+team::parcel!(Part { length, samples, bytes });
+
+/// Reads the part of one of `size` ranks.
+fn read_part(path: &Path, rank: usize, size: usize) -> Result<Part> {
     let (mut file, length) = open_file(path)?;
+    let samples = samples(&mut file, length).map_err(Error::io("read", path))?;
     let mine = team::part(usize::try_from(length).expect("a file that memory holds"), rank, size);
     let mut bytes = Vec::new();
     bytes.try_reserve_exact(mine.len()).map_err(|e| Error::io("read", path)(e.into()))?;
@@ -190,7 +214,21 @@ fn read_part(path: &Path, rank: usize, size: usize) -> Result<(u64, Vec<u8>)> {
         let found = (mine.start + bytes.len()) as u64;
         return Err(Error::Truncated { path: path.into(), expected: length, found });
     }
-    Ok((length, bytes))
+    Ok(Part { length, samples, bytes })
+}
+
+/// Returns the digest of blocks that are spread over the whole file. They cover a small file.
+fn samples(file: &mut File, length: u64) -> io::Result<Vec<u8>> {
+    let mut hash = Sha256::new();
+    let n = length.div_ceil(SAMPLE).min(MOST_SAMPLES);
+    for k in 0..n {
+        let from = length.saturating_sub(SAMPLE) * k / (n - 1).max(1);
+        file.seek(SeekFrom::Start(from))?;
+        let mut block = Vec::new();
+        file.take(SAMPLE).read_to_end(&mut block)?;
+        hash.update(&block);
+    }
+    Ok(hash.finalize().to_vec())
 }
 
 impl<'a> Source<'a> {
@@ -357,8 +395,8 @@ mod tests {
             let bytes: Vec<u8> = (0..n).collect();
             std::fs::write(&path, &bytes).unwrap();
             let parts: Vec<_> = (0..4).map(|rank| read_part(&path, rank, 4).unwrap()).collect();
-            assert!(parts.iter().all(|(length, part)| *length == u64::from(n) && part.len() <= 3));
-            assert_eq!(parts.into_iter().flat_map(|(_, part)| part).collect::<Vec<_>>(), bytes);
+            assert!(parts.iter().all(|part| part.length == u64::from(n) && part.bytes.len() <= 3));
+            assert_eq!(parts.into_iter().flat_map(|part| part.bytes).collect::<Vec<_>>(), bytes);
         }
     }
 

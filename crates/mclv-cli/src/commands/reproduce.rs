@@ -6,6 +6,7 @@ use crate::output::{Output, table};
 use crate::watch::Watch;
 use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueHint};
+use mclv::data::{self, DataSpec};
 use mclv::progress::Progress;
 use mclv::settings::Starts;
 use mclv::{human_seconds, read_file, read_text, team, write_atomically};
@@ -101,6 +102,11 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
         quick: args.quick,
         starts: args.starts,
     };
+    // Each rank reads the data again for its own runs.
+    drop(data::open(
+        &DataSpec { source: args.data.clone(), ..DataSpec::default() },
+        &Watch::new("fetching", "B"),
+    )?);
     let store = team::together(Store::open(&args.output))?;
     let mut written = Vec::new();
     for experiment in experiments {

@@ -5,7 +5,7 @@ mod model;
 mod tours;
 
 pub(crate) use comparison::compare;
-pub(crate) use model::{Model, View};
+pub(crate) use model::{Model, TrainingRows, View};
 pub(crate) use tours::{tail, toured};
 
 use mclv::partition::{Agreement, LogZ};

@@ -68,27 +68,40 @@ impl View {
     /// # Errors
     /// [`Error::Cancelled`] if the listener asks to stop.
     pub(crate) fn new(run: &RunRecord, is_whole: bool, progress: &dyn Progress) -> Result<Self> {
+        Self::with_rows(run, &TrainingRows::load(run, progress)?, is_whole, progress)
+    }
+
+    /// Does the same with training rows that were loaded before.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub(crate) fn with_rows(
+        run: &RunRecord,
+        rows: &TrainingRows,
+        is_whole: bool,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
         let mut view = Self::default();
-        let model = match Model::new(run, progress) {
+        let model = match Model::with_rows(run, Cow::Borrowed(rows)) {
             Ok(model) => model,
             Err(e) => {
                 view.note::<()>("pictures and tours", Err(e))?;
                 return Ok(view);
             }
         };
-        if let Some(problem) = &model.problem {
+        if let Some(problem) = &model.rows.problem {
             view.note::<()>("training rows", Err(Error::malformed(run.folder.path(), problem)))?;
         }
         if let Ok(shape) = model.shape() {
             view.shown.pictures = view.note("pictures", model.pictures(shape))?;
         }
-        if model.data.is_some() {
+        if model.rows.data.is_some() {
             view.shown.units = view.note("hidden units", model.unit_use())?;
         }
         if is_whole {
             view.shown.spectra = view.note("singular values", model.spectra())?.unwrap_or_default();
         }
-        if is_whole && model.data.is_some() {
+        if is_whole && model.rows.data.is_some() {
             let made = view.note("tours", model.tours(progress))?;
             (view.shown.tours, view.log_z) = made.unzip();
             view.shown.modes = view.note("modes", model.modes(progress))?;
@@ -118,13 +131,44 @@ impl View {
     }
 }
 
+/// The training rows of a run.
+#[derive(Clone)]
+pub(crate) struct TrainingRows {
+    data: Option<Dataset>,
+    /// The reason why there are no rows.
+    problem: Option<String>,
+}
+
+impl TrainingRows {
+    /// Loads the rows if possible.
+    ///
+    /// # Errors
+    /// If the listener asks to stop.
+    pub(crate) fn load(run: &RunRecord, progress: &dyn Progress) -> Result<Self> {
+        let spec = run.input.as_ref().map(|input| {
+            let data = input.data.clone().near(run.folder.path());
+            DataSpec { split: Split::Train, ..data }
+        });
+        Ok(match spec.map(|spec| data::load(&spec, progress)) {
+            Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
+            Some(Err(e)) => Self { data: None, problem: Some(e.to_string()) },
+            Some(Ok(data)) => Self { data: Some(data), problem: None },
+            None => Self { data: None, problem: Some("the settings do not name the training data".into()) },
+        })
+    }
+
+    /// Keeps as many of the rows as judge hidden units.
+    pub(crate) fn some(self) -> Self {
+        let few = |data: Dataset| data.select(&spread(data.n_rows(), UNIT_ROWS));
+        Self { data: self.data.map(few), ..self }
+    }
+}
+
 /// The model of a run and its training rows.
 pub(crate) struct Model<'a> {
     run: &'a RunRecord,
     rbm: &'a Rbm,
-    data: Option<Dataset>,
-    /// The reason why there are no rows.
-    problem: Option<String>,
+    rows: Cow<'a, TrainingRows>,
 }
 
 impl<'a> Model<'a> {
@@ -133,28 +177,18 @@ impl<'a> Model<'a> {
     /// # Errors
     /// If there is no model, or the listener asks to stop.
     pub(crate) fn new(run: &'a RunRecord, progress: &dyn Progress) -> Result<Self> {
+        Self::with_rows(run, Cow::Owned(TrainingRows::load(run, progress)?))
+    }
+
+    fn with_rows(run: &'a RunRecord, mut rows: Cow<'a, TrainingRows>) -> Result<Self> {
         let no_model = || Error::malformed(run.folder.path(), "it holds no readable model");
         let rbm = run.rbm().ok_or_else(no_model)?;
-        let spec = run.input.as_ref().map(|input| {
-            let data = input.data.clone().near(run.folder.path());
-            DataSpec { split: Split::Train, ..data }
-        });
-        let (data, problem) = match spec.map(|spec| data::load(&spec, progress)) {
-            Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
-            Some(Err(e)) => (None, Some(e.to_string())),
-            Some(Ok(data)) if data.n_columns() != rbm.n_visible() => {
-                let problem = format!(
-                    "{} has {} columns, but the model has {}",
-                    data.name,
-                    data.n_columns(),
-                    rbm.n_visible()
-                );
-                (None, Some(problem))
-            }
-            Some(Ok(data)) => (Some(data), None),
-            None => (None, Some("the settings do not name the training data".into())),
-        };
-        Ok(Self { run, rbm, data, problem })
+        if let Some(data) = rows.data.as_ref().filter(|data| data.n_columns() != rbm.n_visible()) {
+            let (columns, n_visible) = (data.n_columns(), rbm.n_visible());
+            let problem = format!("{} has {columns} columns, but the model has {n_visible}", data.name);
+            rows = Cow::Owned(TrainingRows { data: None, problem: Some(problem) });
+        }
+        Ok(Self { run, rbm, rows })
     }
 
     /// The training rows.
@@ -162,8 +196,12 @@ impl<'a> Model<'a> {
     /// # Errors
     /// If they could not be loaded.
     fn rows(&self) -> Result<&Rows> {
-        let why = || self.problem.clone().unwrap_or_default();
-        self.data.as_ref().map(|d| &d.rows).ok_or_else(|| Error::malformed(self.run.folder.path(), why()))
+        let why = || self.rows.problem.clone().unwrap_or_default();
+        self.rows
+            .data
+            .as_ref()
+            .map(|d| &d.rows)
+            .ok_or_else(|| Error::malformed(self.run.folder.path(), why()))
     }
 
     /// Height and width of pictures.
@@ -173,7 +211,7 @@ impl<'a> Model<'a> {
     pub(crate) fn shape(&self) -> Result<(usize, usize)> {
         let recorded = self.run.model.as_ref().and_then(|m| m.provenance.data.as_ref()?.image_shape);
         let given = self.run.input.as_ref().and_then(|input| input.shape);
-        let shape = recorded.or(given).or(self.data.as_ref().and_then(|d| d.image_shape));
+        let shape = recorded.or(given).or(self.rows.data.as_ref().and_then(|d| d.image_shape));
         shape.filter(|&s| mclv::picture::check_shape(s, self.rbm.n_visible()).is_ok()).ok_or_else(|| {
             Error::malformed(self.run.folder.path(), "the height and width of its pictures are not known")
         })
@@ -296,7 +334,7 @@ impl<'a> Model<'a> {
             |file: &ModelFile| file.provenance.history["epoch"].as_u64().map(|epoch| epoch as usize);
         let mut models: BTreeMap<usize, Cow<'a, Rbm>> = BTreeMap::new();
         let is_weighted = run.input.as_ref().is_some_and(|input| input.weights.is_some());
-        if let (Some(settings), Some(data), false) = (&run.settings, &self.data, is_weighted) {
+        if let (Some(settings), Some(data), false) = (&run.settings, &self.rows.data, is_weighted) {
             let initial = settings.init.model(&data.rows, settings.n_hidden, settings.seed)?;
             models.insert(0, Cow::Owned(initial));
         }
@@ -334,7 +372,7 @@ impl<'a> Model<'a> {
             filters: self.filters(),
             samples: Vec::new(),
             chains: self.chains(PAGE_CHAINS)?,
-            reconstructions: match &self.data {
+            reconstructions: match &self.rows.data {
                 Some(_) => Some(self.reconstructions(PAGE_ROWS)?),
                 None => None,
             },
@@ -383,7 +421,7 @@ impl<'a> Model<'a> {
     /// The shares of modes, within a few seconds.
     fn modes(&self, progress: &dyn Progress) -> Result<ModeShares> {
         let rows = self.rows()?;
-        let labels = self.data.as_ref().and_then(|data| data.labels.as_ref());
+        let labels = self.rows.data.as_ref().and_then(|data| data.labels.as_ref());
         let map = ModeMap::new(rows, labels, &ModeSettings { seed: self.seed(), ..Default::default() })?;
         let (n_visible, n_hidden) = (self.rbm.n_visible(), self.rbm.n_hidden());
         let is_exact = nominal_seconds(n_visible, n_hidden) <= EXACT_SECONDS;

@@ -3,6 +3,7 @@
 mod bad_input;
 mod commands;
 mod data;
+mod edges;
 mod logz;
 mod modes;
 mod process;

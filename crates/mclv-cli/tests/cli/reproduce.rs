@@ -117,7 +117,8 @@ fn an_interrupt_keeps_what_is_done() {
     use std::process::{Command, Stdio};
     let sandbox = Sandbox::new();
     let args = ["reproduce", "table2", "--data", "digits", "-o", "r", "--seeds", "1", "-v"];
-    let mut process = sandbox.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut process =
+        sandbox.command_heeding(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let folder = sandbox.path("r/runs");
     while !folder.is_dir() || std::fs::read_dir(&folder).unwrap().count() < 4 {
         assert!(process.try_wait().unwrap().is_none(), "it ended too early");

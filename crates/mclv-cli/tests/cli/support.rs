@@ -66,6 +66,35 @@ impl Sandbox {
         command
     }
 
+    /// The program, which heeds signals whatever the tests themselves ignore: a script that starts them
+    /// with `&` lets them ignore SIGINT.
+    #[cfg(unix)]
+    pub(crate) fn command_heeding<S: AsRef<OsStr>>(&self, args: &[S]) -> Command {
+        self.command_ignoring("", args)
+    }
+
+    /// The program, which ignores these signals from its beginning, and only these.
+    #[cfg(unix)]
+    pub(crate) fn command_ignoring<S: AsRef<OsStr>>(&self, ignored: &str, args: &[S]) -> Command {
+        let command = self.command(args);
+        let mut whole = Command::new("env");
+        // Only `env` of Linux can undo what the tests ignore.
+        if cfg!(target_os = "linux") {
+            whole.arg("--default-signal=HUP,INT,TERM");
+        }
+        let trap = if ignored.is_empty() { String::new() } else { format!("trap '' {ignored}; ") };
+        whole.args(["sh", "-c", &format!("{trap}exec \"$0\" \"$@\"")]);
+        whole.arg(command.get_program()).args(command.get_args());
+        for (name, value) in command.get_envs() {
+            match value {
+                Some(value) => whole.env(name, value),
+                None => whole.env_remove(name),
+            };
+        }
+        whole.current_dir(self.folder.path());
+        whole
+    }
+
     pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Outcome {
         let output = self.command(args).output().unwrap();
         Outcome {

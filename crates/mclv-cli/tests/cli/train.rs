@@ -269,7 +269,7 @@ fn divergence_fails_with_advice_and_keeps_the_last_good_model() {
 /// exit code and standard error.
 #[cfg(unix)]
 fn stop(sandbox: &Sandbox, args: &[&str], signals: &[&str]) -> (Option<i32>, String) {
-    let process = sandbox.command(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let process = sandbox.command_heeding(args).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     let metrics = sandbox.path("run/metrics.jsonl");
     let begun = Instant::now();
     while std::fs::read_to_string(&metrics).map_or(0, |text| text.lines().count()) < 25 {

@@ -57,7 +57,7 @@ pub(crate) fn run(
     let json = |result: Result<Value, serde_json::Error>| result.expect("results are plain JSON");
     Ok(match task {
         Task::Train(model) => {
-            let folder = RunFolder::new(store.path(task));
+            let folder = store.run_folder(task)?;
             let (trained, before) = train::run(model, &folder, progress)?;
             if !store.keeps_checkpoints {
                 let checkpoints = folder.checkpoints();

@@ -13,7 +13,8 @@ use super::{
     digits, file, ising,
 };
 use crate::progress::Progress;
-use crate::{Error, Result, team};
+use crate::team::{self, Facts};
+use crate::{Error, Result};
 
 /// An open data set, from which [`part`](Self::part) takes parts. No file is read twice, however
 /// many parts are taken. The content stays in memory until the source is dropped.
@@ -97,6 +98,8 @@ pub fn open_with<'a>(
     mirrors: &Mirrors,
     progress: &'a dyn Progress,
 ) -> Result<DataSource<'a>> {
+    // The folder of the copies may differ.
+    team::agree(&Facts::default().with("data", spec).without("data.folder"))?;
     let content = spec.check_parts().and_then(|()| {
         if catalogue::is_name(&spec.source) {
             named(spec, search, mirrors, progress)
@@ -105,12 +108,18 @@ pub fn open_with<'a>(
         }
     });
     let own = |path: &Option<String>| path.clone().map(|path| PartFile { path, rows: None });
-    Ok(DataSource {
-        content: agree(content)?,
-        own: [own(&spec.validation), own(&spec.test)],
-        spec: spec.clone(),
-        progress,
-    })
+    let content = agree(content)?;
+    if let Content::File(WholeFile { rows, split_file, .. }) = &content {
+        let facts = Facts::default().with(&content_of(&spec.source), &rows.dataset.provenance.sha256);
+        let by = split_file.iter().map(|file| (content_of(&file.file), &file.sha256));
+        team::agree(&by.fold(facts, |facts, (name, sha256)| facts.with(&name, sha256)))?;
+    }
+    Ok(DataSource { content, own: [own(&spec.validation), own(&spec.test)], spec: spec.clone(), progress })
+}
+
+/// The name of the content of a file, where ranks compare it.
+fn content_of(file: &str) -> String {
+    format!("the content of {file}")
 }
 
 /// Returns the result, or an error if a rank has met one.
@@ -280,6 +289,7 @@ impl PartFile {
             let label_column = spec.label_column.as_deref();
             let reading = Reading { label_column, split_column: None, values: spec.values()?, progress };
             let rows = agree(file::read_as(&spec.locate(&self.path), &reading))?.dataset;
+            team::agree(&Facts::default().with(&content_of(&self.path), &rows.provenance.sha256))?;
             let (name, expected) = like;
             if rows.n_columns() != expected {
                 let what = format!("columns of {} ({split} rows), as many as those of {name}", self.path);

@@ -184,7 +184,7 @@ impl Rows {
 
     /// Returns the SHA-256 of the values row by row: a byte 0 or 1 each for bits, a little-endian
     /// f32 each for reals.
-    pub(super) fn sha256(&self) -> String {
+    pub(crate) fn sha256(&self) -> String {
         let mut hash = Sha256::new();
         match self {
             Self::Bits(rows) => {

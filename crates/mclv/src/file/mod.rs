@@ -26,7 +26,7 @@ pub use provenance::{FORMAT_VERSION, Provenance};
 pub(crate) use safetensors::{CHECKPOINT_KEY, MAX_MODEL};
 
 use crate::model::Rbm;
-use crate::team;
+use crate::team::{self, Facts};
 use crate::{Error, Result};
 use std::path::{Path, PathBuf};
 
@@ -63,7 +63,15 @@ impl ModelFile {
     /// # Errors
     /// If the file cannot be read, does not follow its format, or holds no valid model.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        team::together(Self::read(path.as_ref()))
+        let path = path.as_ref();
+        let file = team::together(Self::read(path))?;
+        if team::size() > 1 {
+            let name = |what: &str| format!("the {what} of {}", path.display());
+            let facts = Facts::default().with(&name("model"), &file.rbm.digest());
+            let provenance = serde_json::to_vec(&file.provenance).expect("provenance is plain JSON");
+            team::agree(&facts.with_bytes(&name("provenance"), &provenance))?;
+        }
+        Ok(file)
     }
 
     fn read(path: &Path) -> Result<Self> {

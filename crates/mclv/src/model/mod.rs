@@ -2,6 +2,7 @@
 //! `Z`.
 
 mod centring;
+mod digest;
 mod init;
 mod pseudo_likelihood;
 mod rbm;

@@ -284,7 +284,7 @@ impl Ladder {
     ) -> Result<Self> {
         let legs = legs(rbm, base, scouts, inputs.rows, settings.n_clusters, settings.seed, progress)?;
         let mut climb = Self {
-            model: file::digest(rbm),
+            model: rbm.digest(),
             bases: legs.iter().map(|leg| leg.base.clone()).collect(),
             legs: Vec::new(),
             estimates: Vec::new(),

@@ -3,6 +3,7 @@
 use crate::bits::BitRows;
 use crate::numpy::read_npy;
 use crate::source::Source;
+use crate::team::{Facts, agree};
 use crate::{Error, Result};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -131,7 +132,8 @@ impl Known {
 }
 
 fn units_of_file(path: &Path, n_visible: usize) -> Result<Vec<usize>> {
-    let (array, _) = read_npy(Source::open(path)?)?;
+    let (array, sha256) = read_npy(Source::open(path)?)?;
+    agree(&Facts::default().with(&format!("the content of {}", path.display()), &sha256))?;
     let (shape, values) = (array.shape.clone(), array.into_reals());
     if values.len() != n_visible {
         let problem = format!(

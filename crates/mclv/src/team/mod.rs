@@ -9,11 +9,13 @@
 //! A team belongs to the thread that has [entered](enter) it: work handed to other threads, and
 //! work within a share, is done alone. Ranks must make the same exchanges in the same order. Work
 //! that only one rank does goes into [`alone`], and decisions by the clock or by a signal are
-//! agreed upon first.
+//! agreed upon first. Settings, models and data are compared before they are used ([`agree`()]).
 
+mod agree;
 mod blocks;
 mod parcel;
 
+pub use agree::{Facts, agree};
 pub(crate) use blocks::{Exchange, change_blocks, map_blocks, try_blocks, try_blocks_with};
 pub(crate) use parcel::{Parcel, parcel};
 

@@ -13,6 +13,7 @@ use crate::sample::{SampleSettings, Start, sample};
 use crate::settings::{EstimatorSettings, LvsSettings, Rule, Settings, Starts, TourLength, Unfinished};
 use crate::tour::{PilotSettings, StoppingSet, TourEngine, TourSettings};
 use crate::train::trainer::Trainer;
+use crate::train::{Checkpoints, Training};
 use crate::{Rbm, Result};
 use std::sync::{Barrier, Mutex};
 
@@ -277,21 +278,187 @@ fn a_data_file_is_read_in_parts_and_what_goes_wrong_stops_all() {
     for name in ["rows.csv", "rows.npy"] {
         check_same(name, || data::load(&spec(name), &Silent).unwrap());
     }
-    // All ranks report the same error, and continue together.
-    let outcomes = |name: &(dyn Fn(usize) -> &'static str + Sync)| {
+    // All ranks report the same error, and continue together. Each rank has a disk of its own.
+    for disk in ["whole", "empty", "short"] {
+        std::fs::create_dir(dir.path().join(disk)).unwrap();
+    }
+    std::fs::copy(dir.path().join("rows.npy"), dir.path().join("whole/x.npy")).unwrap();
+    std::fs::write(dir.path().join("short/x.npy"), to_npy(&[7, 5], &values[..35])).unwrap();
+    let outcomes = |name: &'static str, disk: &(dyn Fn(usize) -> &'static str + Sync)| {
         on_ranks(3, |rank| {
-            let error = data::load(&spec(name(rank)), &Silent).unwrap_err();
+            let folder = Some(dir.path().join(disk(rank)));
+            let spec = DataSpec { source: name.into(), folder, ..DataSpec::default() };
+            let error = data::load(&spec, &Silent).unwrap_err();
             assert_eq!(share_all(3, |mine| mine.collect::<Vec<_>>()), [0, 1, 2]);
             error.to_string()
         })
     };
-    for word in outcomes(&|rank| if rank == 1 { "missing.npy" } else { "rows.npy" }) {
-        assert!(word.contains("rank 1: cannot read") && word.contains("missing.npy"), "{word}");
+    for word in outcomes("x.npy", &|rank| if rank == 1 { "empty" } else { "whole" }) {
+        assert!(word.contains("rank 1: cannot read") && word.contains("empty/x.npy"), "{word}");
     }
-    for word in outcomes(&|rank| if rank == 2 { "rows.csv" } else { "rows.npy" }) {
+    for word in outcomes("x.npy", &|rank| if rank == 2 { "short" } else { "whole" }) {
         assert!(word.contains("for rank 2; all ranks must see the same file"), "{word}");
     }
-    for word in outcomes(&|_| "wrong.npy") {
+    for word in outcomes("wrong.npy", &|_| ".") {
         assert!(word.contains("row 1"), "{word}");
     }
+}
+
+/// What ranks say that were not started alike: the same error on all of them.
+fn refusals<R: Send>(size: usize, work: impl Fn(usize) -> Result<R> + Sync) -> String {
+    let errors = on_ranks(size, |rank| work(rank).map(|_| ()).unwrap_err().to_string());
+    assert!(errors.iter().all(|error| *error == errors[0]), "{errors:?}");
+    assert!(errors[0].contains("start all ranks with the same program, arguments and files"), "{errors:?}");
+    errors[0].clone()
+}
+
+#[test]
+fn ranks_that_know_other_facts_are_refused_with_what_differs() {
+    let facts =
+        |rate: f64| Facts::of_program().with("", &serde_json::json!({ "rate": rate, "a": [1], "s": "x" }));
+    assert!(on_ranks(4, |_| agree(&facts(0.1))).iter().all(Result::is_ok));
+    assert!(agree(&facts(0.1)).is_ok(), "without a team");
+    let said = refusals(3, |rank| agree(&facts(if rank == 2 { 0.2 } else { 0.1 })));
+    assert!(said.starts_with("rank 2 differs from rank 0: rate is 0.2, not 0.1; start"), "{said}");
+    let version = |rank| Facts::default().with("version", if rank == 1 { "0.1.1" } else { "0.1.0" });
+    assert!(refusals(2, |rank| agree(&version(rank))).contains("version is 0.1.1, not 0.1.0"));
+    let said = refusals(2, |rank| agree(&if rank == 0 { facts(0.1).with("more", "y") } else { facts(0.1) }));
+    assert!(said.contains("more is not given, not y"), "{said}");
+    let long = |rank: usize| Facts::default().with("text", &"é".repeat(100 + rank));
+    assert!(refusals(2, |rank| agree(&long(rank))).contains(&format!("text is {}…", "é".repeat(80))));
+    let many = |rank: usize| (0..9).fold(Facts::default(), |facts, k| facts.with(&format!("f{k}"), &rank));
+    assert!(refusals(2, |rank| agree(&many(rank))).contains("f2 is 1, not 0; 6 more differences"));
+    // A rank of another version makes another exchange.
+    let strange = on_ranks(2, |rank| match rank {
+        0 => agree(&facts(0.1)).map_err(|error| error.to_string()),
+        _ => Ok(drop(current().unwrap().gather(&[FINE, 0, 0]))),
+    });
+    assert!(strange[0].as_ref().unwrap_err().contains("rank 1 differs from rank 0: it does other work"));
+}
+
+#[test]
+fn training_begins_only_if_all_ranks_have_the_same_of_everything() {
+    let (data, other) = (rows(100, 12, false), rows(100, 12, true));
+    let settings = |seed| Settings {
+        n_hidden: Some(3),
+        epochs: Some(1.into()),
+        seed: Some(seed),
+        learning_rate: Some(0.1),
+        ..Settings::default()
+    };
+    let weights = |w: f32| [vec![w], vec![1.0; 99]].concat();
+    let (one, two) = (weights(1.0), weights(2.0));
+    let models = [random_rbm(12, 3, 0.1, 1), random_rbm(12, 3, 0.1, 2)];
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("run");
+    fn begin_at<'a>(place: &std::path::Path, training: Training<'a>, data: &'a Rows) -> Result<()> {
+        training.in_folder(place).begin(data).map(|_| ())
+    }
+    let cases: [(&str, &(dyn Fn(usize) -> Result<()> + Sync)); 6] = [
+        ("seed is 1, not 0", &|rank| begin_at(&place, Training::new(settings(rank as u64)), &data)),
+        ("learning-rate is 0.2, not 0.1", &|rank| {
+            let learning_rate = Some(0.1 * (1 + rank) as f64);
+            begin_at(&place, Training::new(Settings { learning_rate, ..settings(0) }), &data)
+        }),
+        ("the content of training rows is", &|rank| {
+            begin_at(&place, Training::new(settings(0)), if rank == 0 { &data } else { &other })
+        }),
+        ("the content of validation rows is", &|rank| {
+            begin_at(
+                &place,
+                Training::new(settings(0)).validation(if rank == 0 { &data } else { &other }),
+                &data,
+            )
+        }),
+        ("the weights of training rows is", &|rank| {
+            begin_at(
+                &place,
+                Training::new(settings(0)).weights(Some(if rank == 0 { &one } else { &two })),
+                &data,
+            )
+        }),
+        ("the model is", &|rank| {
+            begin_at(&place, Training::new(settings(0)).from_model(models[rank].clone()), &data)
+        }),
+    ];
+    for (what, begin) in cases {
+        let said = refusals(2, begin);
+        assert!(said.contains(what), "{said} does not say {what}");
+        assert!(!place.exists(), "{what}: files were written before ranks agreed");
+    }
+    // A rank whose settings are wrong stops the others.
+    let wrong = |rank: usize| Settings { batch_size: Some(if rank == 1 { 0 } else { 5 }), ..settings(0) };
+    let ends =
+        on_ranks(2, |rank| begin_at(&place, Training::new(wrong(rank)), &data).unwrap_err().to_string());
+    assert!(ends[0].starts_with("rank 1: ") && ends[1].contains("batch-size"), "{ends:?}");
+    assert!(on_ranks(2, |_| begin_at(&place, Training::new(settings(0)), &data)).iter().all(Result::is_ok));
+    // Folders that differ, as on two machines without a shared file system.
+    let places = [0, 1].map(|k| folder.path().join(format!("copy {k}")));
+    for (k, place) in places.iter().enumerate() {
+        let settings = Settings { epochs: Some(3.into()), ..settings(0) };
+        let checkpoints = Checkpoints { every_epochs: 1, every_minutes: 0.0 };
+        let training = Training::new(settings).in_folder(place).checkpoints(checkpoints);
+        let mut session = training.begin(&data).unwrap();
+        (0..=k).for_each(|_| drop(session.epoch().unwrap()));
+    }
+    let settings = Settings { epochs: Some(3.into()), ..settings(0) };
+    let said = refusals(2, |rank| Training::new(settings.clone()).resume(&places[rank], &data).map(|_| ()));
+    assert!(said.contains("the number of epochs made is 2, not 1"), "{said}");
+}
+
+/// Files of the same length and name that differ, as copies on the disks of two machines may.
+#[test]
+fn files_that_differ_between_ranks_are_refused() {
+    let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let values = |k: usize| -> Vec<f32> { (0..20_000).map(|i| (i * (7 + k) % 11 / 6) as f32).collect() };
+    for (k, folder) in folders.iter().enumerate() {
+        let at = |name: &str| folder.path().join(name);
+        std::fs::write(at("rows.npy"), to_npy(&[2000, 10], &values(k))).unwrap();
+        let mut late = values(0);
+        late[19_999] = k as f32;
+        std::fs::write(at("late.npy"), to_npy(&[2000, 10], &late)).unwrap();
+        let lines = values(k)
+            .chunks(10)
+            .map(|row| format!("{row:?}\n").replace(['[', ']', ' '], ""))
+            .collect::<String>();
+        std::fs::write(at("rows.csv"), lines).unwrap();
+        let parts: String = (0..2000).map(|r| if (r + k) % 5 == 0 { "test\n" } else { "train\n" }).collect();
+        std::fs::write(at("parts.txt"), parts).unwrap();
+        std::fs::write(at("same.npy"), to_npy(&[2000, 10], &values(0))).unwrap();
+        let rbm = random_rbm(10, 3, 0.3, k as u64);
+        crate::ModelFile::new(rbm.clone()).save(at("model.npz")).unwrap();
+        StoppingSet::new(&BitRows::pack(3, &[k as u8, 1, 0], |&x| x == 1))
+            .save(&at("set.safetensors"))
+            .unwrap();
+        std::fs::write(at("mask.npy"), to_npy(&[10], &[k as f32; 10])).unwrap();
+    }
+    let spec = |rank: usize, source: &str| DataSpec {
+        source: source.into(),
+        folder: Some(folders[rank].path().into()),
+        ..DataSpec::default()
+    };
+    for name in ["rows.npy", "late.npy", "rows.csv"] {
+        let errors = on_ranks(2, |rank| data::load(&spec(rank, name), &Silent).unwrap_err().to_string());
+        let expected = "has another content for rank 1 than for rank 0; all ranks must see the same file";
+        assert!(errors.iter().all(|error| error.contains(expected) && error.contains(name)), "{errors:?}");
+    }
+    let with = |rank: usize, change: fn(&mut DataSpec, usize)| {
+        let mut spec = spec(rank, "same.npy");
+        change(&mut spec, rank);
+        data::load(&spec, &Silent).map(|_| ())
+    };
+    on_ranks(2, |rank| with(rank, |_, _| ()).unwrap());
+    assert!(
+        refusals(2, |rank| with(rank, |spec, rank| spec.seed = rank as u64))
+            .contains("data.seed is 1, not 0")
+    );
+    assert!(
+        refusals(2, |rank| with(rank, |spec, _| spec.split_file = Some("parts.txt".into())))
+            .contains("content of parts.txt")
+    );
+    let at = |rank: usize, name: &str| folders[rank].path().join(name);
+    assert!(refusals(2, |rank| crate::ModelFile::load(at(rank, "model.npz"))).contains("the model of"));
+    assert!(refusals(2, |rank| StoppingSet::load(&at(rank, "set.safetensors"))).contains("set.safetensors"));
+    let known = |rank| crate::sample::Known::File(at(rank, "mask.npy"));
+    assert!(refusals(2, |rank| known(rank).mask(10, None)).contains("mask.npy"));
 }

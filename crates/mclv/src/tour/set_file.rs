@@ -4,6 +4,7 @@ use super::StoppingSet;
 use crate::bits::{BitRows, words_for};
 use crate::file::MAX_MODEL;
 use crate::source::read_file;
+use crate::team::{Facts, agree};
 use crate::{Error, Result, write_atomically};
 use safetensors::tensor::{Dtype, SafeTensors, TensorView};
 use std::collections::HashMap;
@@ -65,7 +66,11 @@ impl StoppingSet {
             return Err(broken(&format!("states have ones beyond their {n_bits} units")));
         }
         let set = Self::new(&states);
-        if set.len() == states.n_rows() { Ok(set) } else { Err(broken(&"a state occurs twice")) }
+        if set.len() != states.n_rows() {
+            return Err(broken(&"a state occurs twice"));
+        }
+        agree(&Facts::default().with_bytes(&format!("the content of {}", path.display()), &bytes))?;
+        Ok(set)
     }
 }
 

@@ -204,6 +204,15 @@ impl RunFolder {
     /// # Errors
     /// If there is no such folder, or if nothing in it can be read.
     pub fn read(&self) -> Result<RunRecord> {
+        self.read_with(true)
+    }
+
+    /// Reads everything but the metrics.
+    pub(super) fn read_without_metrics(&self) -> Result<RunRecord> {
+        self.read_with(false)
+    }
+
+    fn read_with(&self, with_metrics: bool) -> Result<RunRecord> {
         let path = &self.path;
         if !path.is_dir() {
             let kind =
@@ -215,13 +224,13 @@ impl RunFolder {
         let input =
             config.as_ref().and_then(|text| keep(RunInput::from_toml(text, &self.config()), &mut problems));
         let settings = input.as_ref().and_then(|input| keep(input.train.check_without_rows(), &mut problems));
-        let metrics = self.read_whole_metrics(&mut problems);
+        let metrics = if with_metrics { self.read_whole_metrics(&mut problems) } else { Vec::new() };
         let snapshot = keep(Snapshot::load(path), &mut problems);
         let model_path = self.model();
         let has_model = model_path.exists();
         let done = metrics.last().map_or(0, |m| m.epoch);
         let made_all = settings.as_ref().is_some_and(|settings| settings.epochs == done);
-        if has_model && done == 0 {
+        if has_model && done == 0 && with_metrics {
             problems.push(format!("{}: no epoch is recorded", self.metrics().display()));
         }
         // A run in progress need not have a model yet.
@@ -231,7 +240,7 @@ impl RunFolder {
         let model_path = if has_model { model_path } else { self.best_model() };
         let model =
             if model_path.exists() { keep(ModelFile::load(&model_path), &mut problems) } else { None };
-        if input.is_none() && metrics.is_empty() && model.is_none() && snapshot.is_none() {
+        if with_metrics && input.is_none() && metrics.is_empty() && model.is_none() && snapshot.is_none() {
             let [config, metrics] = [self.config(), self.metrics()].map(|path| name_of(&path));
             let problem = format!("holds nothing of a run: no {config}, {metrics} or model that can be read");
             return Err(Error::malformed(path, problem));
@@ -249,6 +258,7 @@ impl RunFolder {
             snapshot,
             is_finished: has_model || made_all,
             problems,
+            warned: None,
         })
     }
 
@@ -312,6 +322,8 @@ pub struct RunRecord {
     pub is_finished: bool,
     /// The missing or damaged files, in sentences.
     pub problems: Vec<String>,
+    /// The warnings of all epochs, if `metrics` holds only some of the epochs.
+    pub(super) warned: Option<WarningTally>,
 }
 
 /// The number of nats by which the last likelihood may be below the best one before
@@ -352,29 +364,14 @@ impl RunRecord {
     /// Returns the warnings of the run, one entry for each kind, in the order of their first
     /// epochs.
     pub fn warnings(&self) -> Vec<WarningHistory> {
-        let end = self.epochs_done();
-        let mut kinds: Vec<WarningHistory> = Vec::new();
-        for (epoch, warning) in self.metrics.iter().flat_map(|m| m.warnings.iter().map(|w| (m.epoch, w))) {
-            let same = |h: &&mut WarningHistory| {
-                std::mem::discriminant(&h.latest) == std::mem::discriminant(warning)
-            };
-            // A warning that stopped in the last tenth of the run may come back.
-            let is_over = epoch.saturating_add(end / 10) < end;
-            match kinds.iter_mut().find(same) {
-                Some(history) => {
-                    (history.latest, history.last_epoch) = (warning.clone(), epoch);
-                    (history.n_epochs, history.is_over) = (history.n_epochs + 1, is_over);
-                }
-                None => kinds.push(WarningHistory {
-                    latest: warning.clone(),
-                    first_epoch: epoch,
-                    last_epoch: epoch,
-                    n_epochs: 1,
-                    is_over,
-                }),
+        match &self.warned {
+            Some(tally) => tally.after(self.epochs_done()),
+            None => {
+                let mut tally = WarningTally::default();
+                self.metrics.iter().for_each(|metrics| tally.add(metrics));
+                tally.after(self.epochs_done())
             }
         }
-        kinds
     }
 
     /// Returns true if the settings of both runs are known and differ only in their seeds.
@@ -385,6 +382,41 @@ impl RunRecord {
             Some(input)
         };
         seedless(self).is_some_and(|input| seedless(other) == Some(input))
+    }
+}
+
+/// The warnings of epochs, counted one epoch after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(super) struct WarningTally(Vec<WarningHistory>);
+
+impl WarningTally {
+    /// Counts the warnings of an epoch.
+    pub(super) fn add(&mut self, Metrics { epoch, warnings, .. }: &Metrics) {
+        for warning in warnings {
+            let same = |h: &&mut WarningHistory| {
+                std::mem::discriminant(&h.latest) == std::mem::discriminant(warning)
+            };
+            match self.0.iter_mut().find(same) {
+                Some(history) => {
+                    (history.latest, history.last_epoch) = (warning.clone(), *epoch);
+                    history.n_epochs += 1;
+                }
+                None => self.0.push(WarningHistory {
+                    latest: warning.clone(),
+                    first_epoch: *epoch,
+                    last_epoch: *epoch,
+                    n_epochs: 1,
+                    is_over: false,
+                }),
+            }
+        }
+    }
+
+    /// Returns the warnings after `end` epochs.
+    fn after(&self, end: usize) -> Vec<WarningHistory> {
+        // A warning that stopped in the last tenth of the run may come back.
+        let is_over = |h: &WarningHistory| h.last_epoch.saturating_add(end / 10) < end;
+        self.0.iter().map(|h| WarningHistory { is_over: is_over(h), ..h.clone() }).collect()
     }
 }
 

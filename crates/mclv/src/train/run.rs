@@ -14,6 +14,7 @@ use crate::picture;
 use crate::progress::Progress;
 use crate::settings::{self, CheckedSettings, Settings};
 use crate::source::{hex, read_file};
+use crate::team::{self, Facts};
 use crate::words;
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,12 @@ impl RunInput {
     /// Returns the configuration as TOML.
     pub fn to_toml(&self) -> String {
         toml::to_string_pretty(self).expect("settings are plain TOML")
+    }
+
+    /// Compares this configuration with that of other ranks.
+    fn agree(&self) -> Result<()> {
+        // The folder of the copies may differ.
+        team::agree(&Facts::of_program().with("", self).without("data.folder"))
     }
 }
 
@@ -185,6 +192,7 @@ impl Run {
     /// # Errors
     /// If the data, the weights or the model cannot be read, or do not fit together.
     pub fn load(mut input: RunInput, progress: &dyn Progress) -> Result<Self> {
+        input.agree()?;
         let Some(from) = &mut input.from else { return Self::without_start(input, progress) };
         let ModelFile { rbm, provenance } = load_start(from)?;
         let from = from.file.clone();
@@ -250,6 +258,7 @@ impl Run {
     /// Reads the configuration of the run in a folder. Its data may have moved with the folder.
     fn input_of(folder: &Path) -> Result<RunInput> {
         let input = RunFolder::new(folder).read_input()?;
+        input.agree()?;
         Ok(RunInput { data: input.data.near(folder), ..input })
     }
 

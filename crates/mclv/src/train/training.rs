@@ -237,7 +237,8 @@ impl<'a> Training<'a> {
         let place = self.folder.take();
         let (checkpoints, description) = (self.checkpoints, self.description.take());
         let command = std::mem::take(&mut self.command);
-        let mut session = self.session(train)?;
+        let mut session = team::together(self.session(train))?;
+        session.agree()?;
         if let Some(place) = place {
             let folder = match place {
                 Place::At(folder) => folder,
@@ -265,7 +266,9 @@ impl<'a> Training<'a> {
         let new_schedule = self.new_schedule;
         let command = std::mem::take(&mut self.command);
         let owner = Owner::of(path)?;
-        let session = self.session(train).and_then(|mut session| {
+        let mut session = team::together(self.session(train))?;
+        session.agree()?;
+        let read = |session: &mut Session<'a>| -> Result<()> {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
                 None => Description::of_memory(train, &session.settings),
@@ -282,10 +285,11 @@ impl<'a> Training<'a> {
             let mut files = resumed.files;
             files.begin_sitting(session.trainer.epochs_done(), command)?;
             session.files = Some(files);
-            Ok(session)
-        });
+            Ok(())
+        };
         // No rank continues, and writes, before all have read.
-        let mut session = team::together(session)?;
+        team::together(read(&mut session))?;
+        session.agree()?;
         if new_schedule.is_some() {
             session.best.renew_patience();
             let (state, seconds) = (session.trainer.state(), session.seconds_before);

@@ -3,10 +3,10 @@
 use super::Ladder;
 use crate::file::{MAX_MODEL, write_atomically};
 use crate::model::Rbm;
-use crate::source::{hex, read_file};
+use crate::source::read_file;
+use crate::team::{Facts, agree};
 use crate::{Error, Result};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 use std::borrow::Cow;
 use std::path::Path;
 
@@ -62,12 +62,16 @@ impl Ladder {
             return Err(broken(problem));
         }
         let ladder = content.ladder.into_owned();
-        ladder.problem().map_or(Ok(ladder), |problem| Err(broken(problem.into())))
+        if let Some(problem) = ladder.problem() {
+            return Err(broken(problem.into()));
+        }
+        agree(&Facts::default().with_bytes(&format!("the content of {}", path.display()), &text))?;
+        Ok(ladder)
     }
 
     /// Returns the ladder if it leads to `rbm`.
     pub(super) fn for_model(&self, rbm: &Rbm) -> Result<&Self> {
-        if self.model == digest(rbm) {
+        if self.model == rbm.digest() {
             return Ok(self);
         }
         Err(Error::InvalidSetting {
@@ -107,16 +111,6 @@ impl Ladder {
             .any(|rungs| rungs.log_c.last() != top)
             .then_some("its legs do not share the top rung")
     }
-}
-
-/// Returns the SHA-256 of the parameters.
-pub(super) fn digest(rbm: &Rbm) -> String {
-    let mut hash = Sha256::new();
-    hash.update((rbm.n_visible() as u64).to_le_bytes());
-    for values in [&rbm.weights()[..], rbm.visible_bias(), rbm.hidden_bias()] {
-        values.iter().for_each(|x| hash.update(x.to_le_bytes()));
-    }
-    hex(&hash.finalize())
 }
 
 #[cfg(test)]

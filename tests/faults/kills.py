@@ -4,6 +4,7 @@ import random
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 from work import ENV, KILLED, PATIENCE, Wrong, broken, check_result, command, copy, expect, run, succeed
 
@@ -32,6 +33,24 @@ def rows():
     return "".join(",".join(map(str, row)) + "\n" for row in bits)
 
 
+def check_order(folder, calls):
+    """A power cut takes away what is not synced: files are synced before they get their names, metrics before checkpoints."""
+    unsynced = set()
+    for call in calls:
+        path = str(folder / call.path)
+        if call.name == "write" and not path.endswith(".lock"):
+            unsynced.add(path)
+        elif call.name in ("fsync", "fdatasync"):
+            unsynced.discard(path)
+        elif call.name.startswith("rename") and path.endswith(".tmp"):
+            expect(path not in unsynced, f"{path} is renamed before it is synced")
+            if "/checkpoints/" in path:
+                metrics = str(Path(path).parents[1] / "metrics.jsonl")
+                expect(metrics not in unsynced, f"{path} counts metrics that are not synced")
+    renamed = sum(call.name.startswith("rename") for call in calls)
+    expect(renamed > 2, "too few files are renamed to be true")
+
+
 class Study:
     """One command: whole once, and then killed again and again."""
 
@@ -47,6 +66,7 @@ class Study:
         succeed(self.whole, self.words)
         self.seconds = time.monotonic() - begun
         self.calls = broken(copy(self.empty, self.killed), self.words, 0, "kill").calls
+        check_order(self.killed, self.calls)
         self.n_killed = self.n_calls_killed = 0
 
     def next_words(self):
@@ -94,14 +114,16 @@ class Study:
 
 
 def control(study):
-    """A run that ends with other bits must be found out."""
+    """A run that ends with other bits must be found out, and so must a program that does not sync."""
     copy(study.empty, study.killed)
     succeed(study.killed, [*study.words, "--seed", "1"])
-    try:
-        check_result(study.killed, study.whole)
-    except Wrong:
-        return
-    raise Wrong("a run with another seed is taken for the same")
+    lazy = [call for call in study.calls if call.name != "fsync"]
+    for is_wrong in (lambda: check_result(study.killed, study.whole), lambda: check_order(study.killed, lazy)):
+        try:
+            is_wrong()
+        except Wrong:
+            continue
+        raise Wrong("a control is not found out")
 
 
 def check(folder, seed, n_kills, is_long):

@@ -1,6 +1,6 @@
 """Watch the memory of a training with an open page, and that of tours, for as long as you want.
 
-    python3 memory.py PROGRAM FOLDER [MINUTES]
+    memory.py PROGRAM FOLDER MINUTES
 
 A client asks for the page of `mclv train --live` as a browser does. Beside it `mclv tours` and
 `mclv logz` run in turn. FOLDER gets memory.csv and memory.svg. The exit code is 1 if memory grows.
@@ -24,7 +24,7 @@ MOST_GROWTH = 16.0
 SECONDS_PER_SAMPLE = 2.0
 TRAINING = "digits --n-hidden 100 --gradient pcd --epochs 100000000 --eval-every 100 --checkpoint-every 50".split()
 # Each of these takes some minutes.
-TOURS = ["tours model.safetensors --n-tours 20000000 --max-steps none", "logz model.safetensors --method mclv --n-tours 20000000"]
+TOURS = ["tours model.safetensors --n-tours 2000000 --max-steps none", "logz model.safetensors --method mclv --n-tours 2000000"]
 
 
 def memory(process):
@@ -118,8 +118,7 @@ def growth(samples, column):
 
 
 def main():
-    program, folder = Path(sys.argv[1]).resolve(), Path(sys.argv[2])
-    minutes = float(sys.argv[3]) if len(sys.argv) > 3 else 120.0
+    program, folder, minutes = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), float(sys.argv[3])
     folder.mkdir(parents=True)
     subprocess.run([program, "train", "digits", "--n-hidden", "24", "--epochs", "30", "--no-report",
                     "--threads", "1", "--output", "short"], cwd=folder, check=True, capture_output=True)

@@ -1,5 +1,7 @@
 //! Find a reader by its name, and give it the files that `cargo fuzz` makes.
 
+#![forbid(unsafe_code)]
+
 #[path = "../crates/mclv/tests/fuzz/readers.rs"]
 mod readers;
 

@@ -1,5 +1,7 @@
 //! Measure times on a noisy machine: run often, keep the best, and print the load of the machine.
 
+#![forbid(unsafe_code)]
+
 pub mod limit;
 
 use std::hint::black_box;

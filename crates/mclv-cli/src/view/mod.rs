@@ -2,6 +2,8 @@
 
 mod comparison;
 mod model;
+#[cfg(test)]
+mod tests;
 mod tours;
 
 pub(crate) use comparison::compare;

@@ -1,10 +1,11 @@
 //! Trains a model in its run folder, or continues an interrupted training.
 
 use crate::task::ModelOf;
+use mclv::data::DataSpec;
 use mclv::gradient::TourInfo;
 use mclv::partition::LogZ;
 use mclv::progress::Progress;
-use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, Warning};
+use mclv::train::{Checkpoints, Listener, Metrics, Outcome, Run, RunFolder, RunInput, Warning};
 use mclv::{Error, Result};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +42,7 @@ pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) 
     let quiet = super::NoReport(progress);
     let is_begun = folder.holds_a_run();
     let run = if is_begun { Run::open(path, &quiet)? } else { Run::load(model.input(), &quiet)? };
-    if is_begun && *run.input() != model.input() {
+    if is_begun && without_folder(run.input().clone()) != without_folder(model.input()) {
         return Err(Error::malformed(
             path,
             "it holds a run with other settings than its name says; delete it, and it is made again",
@@ -84,6 +85,12 @@ pub(super) fn run(model: &ModelOf, folder: &RunFolder, progress: &dyn Progress) 
     Ok((trained, before))
 }
 
+/// Removes the folder that relative paths start from. A run records it, but its name does not say it;
+/// whoever resumes the run compares the content of the data.
+fn without_folder(input: RunInput) -> RunInput {
+    RunInput { data: DataSpec { folder: None, ..input.data }, ..input }
+}
+
 /// Collects evaluations and warnings for the results.
 pub(super) struct Listening<'a>(pub(super) &'a dyn Progress);
 
@@ -109,3 +116,46 @@ impl Progress for Stoppable<'_> {
 }
 
 impl Listener for Stoppable<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::decided;
+    use mclv::progress::Silent;
+    use mclv::settings::Settings;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    /// Cancels after five updates.
+    struct Stop(AtomicU64);
+
+    impl Progress for Stop {
+        fn report(&self, _done: u64, _total: u64) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+
+        fn cancelled(&self) -> bool {
+            self.0.load(Ordering::Relaxed) >= 5
+        }
+    }
+
+    #[test]
+    fn an_interrupted_training_on_a_file_with_a_relative_path_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataSpec { source: "../mclv/tests/fixtures/bits_u1.npy".into(), ..DataSpec::default() };
+        let train = Settings {
+            n_hidden: Some(2),
+            epochs: Some(9.into()),
+            batch_size: Some(1),
+            ..Settings::default()
+        };
+        let model = ModelOf::new(data, decided(&train));
+        let run = RunFolder::new(folder.path().join("run"));
+        let stopped = super::run(&model, &run, &Stop(AtomicU64::new(0)));
+        assert!(matches!(stopped, Err(Error::Cancelled)), "{stopped:?}");
+        assert_eq!(super::run(&model, &run, &Silent).unwrap().0.diverged_in, None);
+        // The control: other settings are refused.
+        let other = model.with(Settings { n_hidden: Some(3), ..Settings::default() });
+        let refused = super::run(&other, &run, &Silent).unwrap_err().to_string();
+        assert!(refused.contains("other settings"), "{refused}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use mclv::rng::{Purpose, stream};
 
-use crate::readers::{Reader, WORDS};
+use super::readers::{Reader, WORDS};
 
 /// Numbers at the edges of types.
 const EDGES: [u64; 12] = [
@@ -27,6 +27,11 @@ impl Draws<'_> {
     fn below(&mut self, n: usize) -> usize {
         (self.0)(n as u64) as usize
     }
+
+    /// A number from 1 to `most`: 1 half of the time, 2 half of the rest, and so on.
+    fn few(&mut self, most: usize) -> usize {
+        1 + (1..most).take_while(|_| self.below(2) == 1).count()
+    }
 }
 
 /// Returns the file of a case: some parts of a valid file are damaged before its lengths and
@@ -38,7 +43,7 @@ pub(crate) fn file(reader: &Reader, seeds: &[Vec<Vec<u8>>], case: u64) -> Vec<u8
     let mut parts = seeds[draws.below(seeds.len())].clone();
     let is_raw = draws.below(4) == 0;
     if !is_raw {
-        for _ in 0..=draws.below(2) {
+        for _ in 0..draws.few(3) {
             let at = draws.below(parts.len());
             damage(&mut parts[at], seeds, &mut draws);
         }
@@ -50,12 +55,14 @@ pub(crate) fn file(reader: &Reader, seeds: &[Vec<Vec<u8>>], case: u64) -> Vec<u8
     bytes
 }
 
-/// Makes one to four changes.
+/// Makes one to five changes.
 fn damage(bytes: &mut Vec<u8>, seeds: &[Vec<Vec<u8>>], draws: &mut Draws<'_>) {
-    for _ in 0..=draws.below(4) {
+    for _ in 0..draws.few(5) {
         let at = draws.below(bytes.len() + 1);
         let here = at.min(bytes.len().saturating_sub(1));
-        match draws.below(10) {
+        // Half of the changes keep the length: they leave more files that are read to their end.
+        let kind = if draws.below(2) == 0 { [0, 1, 6][draws.below(3)] } else { draws.below(10) };
+        match kind {
             0 if !bytes.is_empty() => bytes[here] ^= 1 << draws.below(8),
             1 if !bytes.is_empty() => bytes[here] = draws.below(256) as u8,
             2 => bytes.truncate(at),

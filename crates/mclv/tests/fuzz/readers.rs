@@ -6,12 +6,13 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use mclv::ModelFile;
 use mclv::data::{self, DataSpec, Rows};
 use mclv::partition::{Inputs, Ladder, LadderTourSettings};
 use mclv::progress::Silent;
 use mclv::settings::{EstimatorName, Settings};
 use mclv::train::{Run, RunFolder, RunInput, Snapshot};
-use mclv::{ModelFile, Rbm};
+use sha2::{Digest, Sha256};
 
 /// A reader of files.
 pub(crate) struct Reader {
@@ -305,35 +306,35 @@ fn read_gzip(folder: &Path, bytes: &[u8]) {
     load(&write(folder, "x.gz", bytes), |_| ());
 }
 
-fn rbm() -> Rbm {
-    Rbm::new(4, 2, &[0.5, -1.0, 0.25, 2.0, 0.0, -0.5, 1.0, 0.125], &[0.5; 4], &[-1.0, 0.0]).expect("finite")
-}
-
 /// The parts of a `.safetensors` file: its header, and the bytes of its tensors.
-fn split_safetensors(bytes: &[u8]) -> Vec<Vec<u8>> {
+pub(crate) fn split_safetensors(bytes: &[u8]) -> Vec<Vec<u8>> {
     let (length, rest) = bytes.split_first_chunk().expect("a length");
     let (header, data) = rest.split_at(u64::from_le_bytes(*length) as usize);
     vec![header.to_vec(), data.to_vec()]
 }
 
 /// A `.safetensors` file: the length of its header fits.
-fn join_safetensors(parts: &[Vec<u8>]) -> Vec<u8> {
+pub(crate) fn join_safetensors(parts: &[Vec<u8>]) -> Vec<u8> {
     seal([&(parts[0].len() as u64).to_le_bytes()[..], &parts[0], &parts[1]].concat())
 }
 
-/// The one place for whatever a `.safetensors` file says about all of its bytes: a checksum that
-/// does not fit would hide what is behind it from these tests.
-fn seal(bytes: Vec<u8>) -> Vec<u8> {
+/// Puts the checksum of the damaged file into it: one that does not fit would hide what is behind it
+/// from these tests.
+fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
+    const NAME: &[u8] = br#"checksum\":\""#;
+    const LENGTH: usize = 64;
+    let Some(place) = bytes.windows(NAME.len()).rposition(|window| window == NAME) else { return bytes };
+    let place = place + NAME.len();
+    let Some(sum) = bytes.get_mut(place..place + LENGTH) else { return bytes };
+    sum.fill(b'0');
+    let sum: String = Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    bytes[place..place + LENGTH].copy_from_slice(sum.as_bytes());
     bytes
 }
 
 fn seeds_of_model() -> Vec<Vec<Vec<u8>>> {
-    let folder = tempfile::tempdir().expect("a folder");
-    let path = folder.path().join("m.safetensors");
-    ModelFile::new(rbm()).save(&path).expect("a folder of ours");
-    let mut seeds = vec![split_safetensors(&fs::read(&path).expect("just written"))];
-    seeds.extend(seeds_of_checkpoint());
-    seeds
+    let models = RUNS.iter().map(|files| split_safetensors(&files.model));
+    models.chain(seeds_of_checkpoint()).collect()
 }
 
 /// Reads a model, and checks what every model promises.
@@ -369,15 +370,18 @@ fn read_npz_model(folder: &Path, bytes: &[u8]) {
     load_model(&write(folder, "m.npz", bytes));
 }
 
-/// The files of two short runs: the defaults, and another estimator.
-struct Files {
-    config: String,
-    metrics: Vec<u8>,
-    checkpoint: Vec<u8>,
+/// The files of a short run.
+pub(crate) struct Files {
+    pub(crate) config: String,
+    pub(crate) metrics: Vec<u8>,
+    pub(crate) sittings: Vec<u8>,
+    pub(crate) checkpoint: Vec<u8>,
+    pub(crate) model: Vec<u8>,
     ladder: Vec<u8>,
 }
 
-static RUNS: LazyLock<[Files; 2]> = LazyLock::new(|| {
+/// Two short runs: the defaults, and another estimator.
+pub(crate) static RUNS: LazyLock<[Files; 2]> = LazyLock::new(|| {
     [None, Some(EstimatorName::Pcd)].map(|gradient| {
         let folder = tempfile::tempdir().expect("a folder");
         let files = RunFolder::new(folder.path().join("run"));
@@ -393,7 +397,9 @@ static RUNS: LazyLock<[Files; 2]> = LazyLock::new(|| {
         Files {
             config: files.read_config().expect("just written"),
             metrics: read(&files.metrics()),
+            sittings: read(&files.sittings()),
             checkpoint: read(&files.checkpoint()),
+            model: read(&files.model()),
             ladder: read(&ladder),
         }
     })
@@ -450,7 +456,7 @@ fn read_config(folder: &Path, bytes: &[u8]) {
 }
 
 fn seeds_of_metrics() -> Vec<Vec<Vec<u8>>> {
-    RUNS.iter().map(|files| vec![files.metrics.clone()]).collect()
+    RUNS.iter().flat_map(|files| [&files.metrics, &files.sittings]).map(|text| vec![text.clone()]).collect()
 }
 
 /// Reads a run as a report does.

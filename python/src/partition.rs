@@ -6,10 +6,11 @@ use crate::model::Model;
 use crate::tours::PyStoppingSet;
 use crate::work;
 use mclv::Rbm;
-use mclv::partition::{Budget, Effort, Inputs, LogZ, Method, MethodSettings, Note, Plan, StepLimit};
+use mclv::partition::{Budget, Effort, Inputs, Ladder, LogZ, Method, MethodSettings, Note, Plan, StepLimit};
 use mclv::settings::{Spelling, spell};
 use pyo3::prelude::*;
 use pythonize::{depythonize, pythonize};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// A number of steps, or a word such as `none`.
@@ -73,15 +74,20 @@ impl Limits {
     }
 }
 
-/// Log Z by `method`, or by the best affordable one.
+/// Log Z by `method`, or by the best affordable one. The ladder of tours with a ladder is read from
+/// the file `ladder`, or made and written to the file `save_ladder`. `rungs` are those of BAR.
 #[pyfunction]
-#[pyo3(signature = (model, method, rows, stopping_set, limits, n_threads))]
+#[pyo3(signature = (model, method, rows, stopping_set, ladder, save_ladder, rungs, limits, n_threads))]
+#[allow(clippy::too_many_arguments)]
 pub(crate) fn log_partition<'py>(
     py: Python<'py>,
     model: &Model,
     method: Option<&str>,
     rows: Option<&PyRows>,
     stopping_set: Option<&PyStoppingSet>,
+    ladder: Option<PathBuf>,
+    save_ladder: Option<PathBuf>,
+    rungs: Vec<PyRef<'_, Model>>,
     limits: Limits,
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -89,9 +95,21 @@ pub(crate) fn log_partition<'py>(
     let settings = limits.settings(&model.file.rbm, method)?;
     let file = Arc::clone(&model.file);
     let (rows, set) = (rows.map(|r| Arc::clone(&r.rows)), stopping_set.map(|s| Arc::clone(&s.set)));
+    let rungs: Vec<Rbm> = rungs.iter().map(|model| model.file.rbm.clone()).collect();
     let log_z = work::finish(py, n_threads, move |line| {
-        let inputs = Inputs { rows: rows.as_deref(), stopping_set: set.as_deref(), ..Inputs::default() };
-        Plan::new(&file.rbm, method, &settings).run(&inputs, line)
+        let plan = Plan::new(&file.rbm, method, &settings);
+        let (rows, stopping_set) = (rows.as_deref(), set.as_deref());
+        let inputs = Inputs { rows, stopping_set, rungs: &rungs, ..Inputs::default() };
+        let ladder = match (ladder, save_ladder) {
+            (Some(path), _) => Some(Ladder::load(&path)?),
+            (None, Some(path)) => {
+                let ladder = plan.make_ladder(&inputs, line)?;
+                ladder.save(&path)?;
+                Some(ladder)
+            }
+            (None, None) => None,
+        };
+        plan.run(&Inputs { ladder: ladder.as_ref(), ..inputs }, line)
     })?;
     describe(py, &log_z)
 }

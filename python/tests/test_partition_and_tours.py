@@ -44,6 +44,42 @@ def test_best_is_exact_where_it_can_be(trained, digits):
         mclv.log_partition(large, "guess")
 
 
+def test_ladders_are_saved_and_used_again(cli, trained, bits, tmp_path):
+    file = tmp_path / "ladder.json"
+    settings = {"data": bits, "n_tours": 3000, "seed": 4}
+    made = mclv.log_partition(trained, "ladder", save_ladder=file, **settings)
+    again = mclv.log_partition(trained, "ladder", ladder=str(file), **settings)
+    fresh = mclv.log_partition(trained, "ladder", **settings)
+    assert made.value == again.value == fresh.value and again.n_states < fresh.n_states
+    # The command line makes the same file, and reads this one.
+    trained.save(tmp_path / "m.safetensors")
+    asked = ["logz", "m.safetensors", "--method", "ladder", "--n-tours", 3000, "--seed", 4, "--json"]
+    np.savetxt(tmp_path / "rows.csv", bits, "%d", ",")
+    rows = ["--data", "rows.csv", "--split", "all"]
+    told = json.loads(cli(*asked, *rows, "--ladder", file, cwd=tmp_path))
+    assert told["estimates"][0]["value"] == made.value
+    cli(*asked, *rows, "--save-ladder", "ours.json", cwd=tmp_path)
+    assert (tmp_path / "ours.json").read_bytes() == file.read_bytes()
+    # A ladder leads to one model.
+    other = mclv.RBM(np.zeros(trained.weights.shape), trained.visible_bias, trained.hidden_bias)
+    with pytest.raises(SettingError, match="another model.*save_ladder"):
+        mclv.log_partition(other, "ladder", ladder=file)
+    with pytest.raises(SettingError, match="save_ladder needs"):
+        mclv.log_partition(trained, save_ladder=tmp_path / "no.json")
+    with pytest.raises(FileError):
+        mclv.log_partition(trained, "ladder", ladder=tmp_path / "no.json")
+
+
+def test_models_of_a_training_are_rungs_of_bar(trained):
+    half = mclv.RBM(0.5 * trained.weights, trained.visible_bias, trained.hidden_bias)
+    exact = mclv.log_partition(trained, "exact")
+    along = mclv.log_partition(trained, "bar", rungs=[half], target_se=0.05)
+    alone = mclv.log_partition(trained, "bar", target_se=0.05)
+    assert abs(along.value - exact.value) < 5 * along.std_err and along.value != alone.value
+    with pytest.raises(DataError):
+        mclv.log_partition(trained, "bar", rungs=[mclv.RBM([[0.0]], [0.0], [0.0])])
+
+
 def test_likelihoods_carry_their_uncertainty(trained, digits):
     likelihood = mclv.log_likelihood(trained, digits)
     each = mclv.log_likelihoods(trained, digits, likelihood.log_z)

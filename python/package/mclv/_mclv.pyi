@@ -124,6 +124,9 @@ def log_partition(
     method: str | None,
     rows: Rows | None,
     stopping_set: StoppingSet | None,
+    ladder: _Path | None,
+    save_ladder: _Path | None,
+    rungs: list[Model],
     limits: dict[str, Any],
     n_threads: int | None,
 ) -> dict[str, Any]: ...

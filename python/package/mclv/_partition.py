@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import warnings
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -12,7 +14,7 @@ import numpy.typing as npt
 from . import _mclv
 from ._rows import as_rows, seed_of, threads, whole
 from ._model import as_model
-from .errors import UncertainWarning
+from .errors import SettingError, UncertainWarning
 
 __all__ = ["Likelihood", "LogZ", "log_likelihood", "log_likelihoods", "log_partition"]
 
@@ -96,6 +98,9 @@ def log_partition(
     *,
     data: Any = None,
     stopping_set: Any = None,
+    ladder: str | os.PathLike[str] | None = None,
+    save_ladder: str | os.PathLike[str] | None = None,
+    rungs: Iterable[Any] = (),
     n_tours: int | None = None,
     target_se: float | None = None,
     samples_per_row: int | None = None,
@@ -120,6 +125,15 @@ def log_partition(
         Rows for stopping sets, base models and starts.
     stopping_set : StoppingSet, optional
         The stopping set to use, instead of one from data or from pilot chains.
+    ladder : path, optional
+        A file that `save_ladder` or ``mclv logz --save-ladder`` wrote. Tours with a ladder use this
+        ladder instead of making one. It must have been made for the same model.
+    save_ladder : path, optional
+        With ``method="ladder"``: write the ladder to this file, to use it again with other seeds or
+        a smaller `target_se`.
+    rungs : sequence of models, optional
+        With ``method="bar"``: models that lead to `model`, such as snapshots of its training, oldest
+        first.
     n_tours, target_se : int or float, optional
         Number of tours, or the wanted standard error (default: 0.01 for tours). For the latter, a
         pilot chooses the number of tours. If you give it, a pilot also chooses the number of
@@ -150,6 +164,8 @@ def log_partition(
     >>> tours.guarantee_z, abs(tours.value - exact.value) < 4 * tours.std_err
     ('lower bound on average', True)
     """
+    if save_ladder is not None and (method != "ladder" or ladder is not None):
+        raise SettingError('save_ladder needs method="ladder", and no `ladder` that was made before')
     limits = {
         "n_tours": whole(n_tours, "n_tours"), "target_se": target_se, "samples_per_row": whole(samples_per_row, "samples_per_row"),
         "max_steps": max_steps if isinstance(max_steps, str) else whole(max_steps, "max_steps"), "n_chains": whole(n_chains, "n_chains"),
@@ -160,6 +176,9 @@ def log_partition(
         None if method == "best" else method,
         None if data is None else as_rows(data, "data"),
         None if stopping_set is None else stopping_set._set,
+        ladder,
+        save_ladder,
+        [as_model(rung)._model for rung in rungs],
         limits,
         threads(n_jobs),
     )

@@ -4,11 +4,11 @@
 //! cannot name files. It listens on the loopback address only and answers only requests for its own
 //! host name, so that no other web page can read it through a browser.
 
-use crate::view::{self, View};
 use anyhow::Context;
 use mclv::progress::Silent;
 use mclv::train::RunFolder;
 use mclv_report::page::{Live, Page};
+use mclv_view::View;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::path::Path;
@@ -194,12 +194,12 @@ impl Shared {
             let checkpoint = written(&self.folder.checkpoint()).1;
             if made.view.as_ref().is_none_or(|(then, _)| *then != checkpoint) {
                 // No tours: they would slow down training. The final report has them.
-                made.view = Some((checkpoint, View::new(&run, false, &Silent).ok()?));
+                made.view = Some((checkpoint, View::new(&run, None, false, &Silent).ok()?));
             }
             if let Some((_, view)) = &mut made.view {
                 view.set_running(!ended);
             }
-            made.page = made.view.as_ref().map(|(_, view)| view::page(&run, view));
+            made.page = made.view.as_ref().map(|(_, view)| mclv_view::page(&run, view));
             made.epochs_done = run.epochs_done();
             made.epochs = run.settings.as_ref().map(|settings| settings.epochs);
             made.version = version;

@@ -10,6 +10,7 @@ mod mixing;
 mod model;
 mod modes;
 mod partition;
+mod report;
 mod tours;
 mod train;
 mod work;
@@ -24,6 +25,10 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<train::PyFeed>()?;
     module.add_class::<tours::PyStoppingSet>()?;
     module.add_function(wrap_pyfunction!(train::train, module)?)?;
+    module.add_function(wrap_pyfunction!(train::resume, module)?)?;
+    module.add_function(wrap_pyfunction!(report::report, module)?)?;
+    module.add_function(wrap_pyfunction!(report::plot, module)?)?;
+    module.add_function(wrap_pyfunction!(report::run_facts, module)?)?;
     module.add_function(wrap_pyfunction!(train::setting_help, module)?)?;
     module.add_function(wrap_pyfunction!(mixing::mixing, module)?)?;
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;

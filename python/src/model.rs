@@ -6,6 +6,7 @@ use crate::work::{self, check_memory};
 use mclv::data::{RealRows, Rows};
 use mclv::progress::Progress;
 use mclv::sample::{Given, SampleSettings, Start, sample};
+use mclv::train::find_model;
 use mclv::{Error, ModelFile, Rbm};
 use numpy::{PyArray1, PyArray2, PyReadonlyArray1, PyReadonlyArray2, PyUntypedArrayMethods};
 use pyo3::prelude::*;
@@ -116,7 +117,7 @@ impl Model {
 
     #[staticmethod]
     fn load(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
-        work::quick(py, || ModelFile::load(path)).map(Self::new)
+        work::quick(py, || ModelFile::load(find_model(path)?.0)).map(Self::new)
     }
 
     fn save(&self, py: Python<'_>, path: PathBuf) -> PyResult<()> {

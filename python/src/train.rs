@@ -5,10 +5,10 @@ use crate::errors::{SettingError, exception};
 use crate::model::Model;
 use crate::work::{self, Line, check_memory};
 use mclv::bits::BitRows;
-use mclv::data::{Dataset, Rows};
+use mclv::data::{DataProvenance, Dataset, Rows};
 use mclv::progress::Progress;
 use mclv::settings::{Auto, Settings, Spelling, spell};
-use mclv::train::{Feed, Listener, Metrics, Outcome, Session, Trained, Training};
+use mclv::train::{Feed, Listener, Metrics, Outcome, Run, Session, Trained, Training};
 use mclv::{Error, ModelFile, Provenance};
 use numpy::{PyArray2, PyReadonlyArray1};
 use pyo3::exceptions::PyTypeError;
@@ -143,9 +143,10 @@ fn warnings_of(trained: &Trained) -> Vec<String> {
 /// Trains a model. `on_epoch(metrics, model)` is called after each epoch; a true return value stops
 /// the training. `on_progress(done, total)` reports updates. An interrupted training returns the
 /// model so far. It begins with the model `init`, if there is one, and its files go into the folder
-/// `output`, if there is one.
+/// `output`, if there is one. The model describes its data if `column_names` are there, which may be
+/// empty.
 #[pyfunction]
-#[pyo3(signature = (settings, rows, weights, validation, init, output, describe, listeners, n_threads))]
+#[pyo3(signature = (settings, rows, weights, validation, init, output, column_names, listeners, n_threads))]
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn train<'py>(
     py: Python<'py>,
@@ -155,7 +156,7 @@ pub(crate) fn train<'py>(
     validation: Option<&PyRows>,
     init: Option<&Model>,
     output: Option<PathBuf>,
-    describe: bool,
+    column_names: Option<Vec<String>>,
     listeners: (Option<Py<PyAny>>, Option<Py<PyAny>>),
     n_threads: Option<usize>,
 ) -> PyResult<Bound<'py, PyDict>> {
@@ -169,7 +170,8 @@ pub(crate) fn train<'py>(
     let (train, validation) = (Arc::clone(&rows.rows), validation.map(|v| Arc::clone(&v.rows)));
     let done = work::run(py, n_threads, on_progress, |line| {
         let mut ear = Ear(line);
-        let mut training = Training::new(settings).weights(weights.as_deref());
+        let names = column_names.clone().unwrap_or_default();
+        let mut training = Training::new(settings).weights(weights.as_deref()).column_names(names);
         if let Some(validation) = &validation {
             training = training.validation(validation);
         }
@@ -181,9 +183,82 @@ pub(crate) fn train<'py>(
         }
         let session = training.observe(&mut ear).begin(&train)?;
         let gone = go(session, on_epoch.as_ref(), line)?;
-        let provenance = describe.then(|| Dataset::from_rows("memory", Rows::clone(&train)).provenance);
+        let provenance = column_names.map(|names| described(&train, names));
         mclv::Result::Ok((gone, provenance))
     })?;
+    result_of(py, done)
+}
+
+/// Continues the run in a folder. If the folder does not name its data, `rows` are its training rows
+/// in memory, with their weights and validation rows. With `more_epochs`, these follow after its end,
+/// with a new schedule of the learning rate; if the run has not ended, its remaining epochs come
+/// first.
+#[pyfunction]
+#[allow(clippy::too_many_arguments)]
+pub(crate) fn resume<'py>(
+    py: Python<'py>,
+    folder: PathBuf,
+    rows: Option<&PyRows>,
+    weights: Option<PyReadonlyArray1<'py, f32>>,
+    validation: Option<&PyRows>,
+    column_names: Vec<String>,
+    more_epochs: Option<usize>,
+    listeners: (Option<Py<PyAny>>, Option<Py<PyAny>>),
+    n_threads: Option<usize>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let (on_epoch, on_progress) = listeners;
+    let on_epoch = on_epoch.map(Arc::new);
+    let weights: Option<Vec<f32>> = weights.map(|w| w.as_array().iter().copied().collect());
+    let (rows, validation) = (rows.map(|r| Arc::clone(&r.rows)), validation.map(|v| Arc::clone(&v.rows)));
+    let done = work::run(py, n_threads, on_progress, |line| {
+        let part = |more: Option<usize>| {
+            let mut ear = Ear(line);
+            match &rows {
+                Some(rows) => {
+                    let mut training = Training::of_run(&folder, more)?.weights(weights.as_deref());
+                    training = training.column_names(column_names.clone());
+                    if let Some(validation) = &validation {
+                        training = training.validation(validation);
+                    }
+                    let session = training.observe(&mut ear).resume(&folder, rows)?;
+                    let data = described(rows, column_names.clone());
+                    mclv::Result::Ok((go(session, on_epoch.as_ref(), line)?, Some(data)))
+                }
+                None => {
+                    let run = match more {
+                        Some(n) => Run::extend(&folder, n, line)?,
+                        None => Run::open(&folder, line)?,
+                    };
+                    let session = run.training().observe(&mut ear).resume(&folder, run.rows())?;
+                    Ok((go(session, on_epoch.as_ref(), line)?, Some(run.train_data().provenance.clone())))
+                }
+            }
+        };
+        match part(more_epochs) {
+            Err(Error::Unfinished { .. }) => match part(None)? {
+                done @ ((Trained { outcome: Outcome::Finished { .. }, .. }, _), _) => {
+                    drop(done);
+                    part(more_epochs)
+                }
+                // The training diverged, or was interrupted.
+                other => Ok(other),
+            },
+            done => done,
+        }
+    })?;
+    result_of(py, done)
+}
+
+/// The provenance of rows in memory.
+fn described(rows: &Rows, column_names: Vec<String>) -> DataProvenance {
+    DataProvenance { column_names, ..Dataset::from_rows("memory", rows.clone()).provenance }
+}
+
+/// A training with the provenance of its data, or the error that ended it.
+type DoneTraining = work::Done<mclv::Result<(Gone, Option<DataProvenance>)>>;
+
+/// The result of a training for Python.
+fn result_of(py: Python<'_>, done: DoneTraining) -> PyResult<Bound<'_, PyDict>> {
     let ((trained, chains), data) = match (done.value, &done.raised) {
         (Ok(trained), _) => trained,
         // The training was stopped before it had a model.

@@ -1,4 +1,4 @@
-"""Twelve tasks of a user's first week in Python, each in at most three calls of the package.
+"""Tasks of a user's first week in Python, each in at most three calls of the package.
 
 `tests/week` has the same tasks for the command line.
 """
@@ -116,3 +116,29 @@ def test_12_features_and_missing_values(animals, model):
     completed = model.model.sample(5, given=incomplete, seed=1)
     assert features.shape == (600, 4)
     assert np.array_equal(completed[:, :4], animals[0][:5, :4])
+
+
+def test_13_a_run_folder_goes_on_and_becomes_a_page(tmp_path, animals):
+    run = tmp_path / "run"
+    first = mclv.train(animals[0][:300], 4, epochs=20, snapshots=[0, 20], output=run)
+    longer = mclv.train(animals[0][:300], resume=run, epochs=10)
+    page = mclv.report(longer, data=animals[0][:300])
+    assert (first.folder, longer.folder, longer.history[-1]["epoch"], sorted(longer.snapshots)) == (run, run, 30, [0, 20])
+    text = page.read_text()
+    assert page == run / "report.html" and "Generated against data" in text and "Missing" not in text
+
+
+def test_14_figures_of_several_runs(tmp_path, animals):
+    runs = [mclv.train(animals[0][:300], 4, epochs=10, seed=seed, output=tmp_path / f"seed-{seed}") for seed in range(3)]
+    mclv.plot("likelihood", *runs, mean=True, title="", output=tmp_path / "figure.pdf")
+    mclv.report(*runs, output=tmp_path / "comparison.html")
+    assert (tmp_path / "figure.pdf").read_bytes().startswith(b"%PDF")
+    assert "seed-2" in (tmp_path / "comparison.html").read_text()
+
+
+def test_15_names_of_columns_reach_the_model(tmp_path, animals):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(animals[0].astype(int), columns=[f"trait{j}" for j in range(12)])
+    result = mclv.train(frame, 3, epochs=5, output=tmp_path / "run")
+    for model in (result.model, mclv.load(tmp_path / "run")):
+        assert model.provenance["data"]["column_names"] == list(frame.columns)

@@ -1,4 +1,4 @@
-"""Twelve tasks of a user's first week with the command line.
+"""Tasks of a user's first week with the command line.
 
 Each task begins with files that a user may have, and needs at most three commands. The output of
 every command is checked. Only the standard library of Python is used.
@@ -8,10 +8,12 @@ import gzip
 import json
 import os
 import random
+import signal
 import struct
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 MOST_COMMANDS = 3
@@ -143,17 +145,51 @@ def more_epochs(task):
     expect(other["metrics"]["epoch"] == 10, other["metrics"])
 
 
+def interrupted(task):
+    """Ctrl-C stops a training; it goes on, and then for more epochs than it was to make."""
+    words = ["train", "train.csv", "--label-column", "kind", "--n-hidden", 4, "--epochs", 100_000, "-o", "long"]
+    training = subprocess.Popen([PROGRAM, *map(str, words)], stderr=subprocess.PIPE, text=True)
+    task.n_commands += 1
+    while not Path("long/config.toml").exists():
+        time.sleep(0.05)
+    time.sleep(0.5)
+    training.send_signal(signal.SIGINT)
+    said = training.communicate(timeout=60)[1]
+    expect(training.returncode == 130 and "mclv train --resume long" in said, said)
+    config = Path("long/config.toml")
+    made = len(Path("long/metrics.jsonl").read_text().splitlines())
+    # Nobody wants to wait for a hundred thousand epochs.
+    config.write_text(config.read_text().replace("epochs = 100000", f"epochs = {made + 20}"))
+    longer = task.json("train", "--resume", "long", "--epochs", 5)
+    expect(longer["metrics"]["epoch"] == made + 25, longer["metrics"])
+
+
+def meaning(task):
+    """What is a hidden unit about, in the names of my columns?"""
+    units = task.json("inspect", "first")["strongest_units"]
+    # The two kinds of animals have the even and the odd traits.
+    columns = units[0]["columns"]
+    signs = {(int(column["column"].removeprefix("trait")) % 2, column["weight"] > 0) for column in columns}
+    expect(len(columns) == 5 and len(signs) <= 2, units[0])
+    task.run("sample", "first", "-n", 7, "-o", "samples.csv")
+    lines = Path("samples.csv").read_text().splitlines()
+    expect(lines[0].startswith("trait0,trait1,") and len(lines) == 8, lines[0])
+
+
 def sweep(task):
     """Which number of hidden units? Validation rows choose, and test rows judge the choice."""
     flags = ["--validation", "valid.csv", "--test", "test.csv", "--label-column", "kind"]
     task.json("sweep", "train.csv", *flags, "--n-hidden", "2,6", "--seeds", "0..2", "--epochs", 40, "-o", "sweep")
     lines = Path("sweep/sweep.csv").read_text().splitlines()
     expect(len(lines) == 1 + 6 and Path("sweep/report.html").stat().st_size > 50_000, lines)
+    # The folder stands for its chosen model.
+    parts = task.json("likelihood", "sweep")["likelihoods"]
+    expect([part["split"] for part in parts] == ["train", "validation", "test"], parts)
 
 
 def figure(task):
     """A figure for a paper: mean and band over three seeds, as PDF."""
-    runs = sorted(path.parent for path in Path("sweep").glob("**/config.toml") if "n-hidden = 6" in path.read_text())
+    runs = sorted(Path("sweep/runs").glob("n-hidden=6,seed=?"))
     expect(len(runs) == 3, runs)
     task.run("plot", "likelihood", *runs, "--mean", "--title", "", "-o", "figure.pdf")
     expect(Path("figure.pdf").read_bytes().startswith(b"%PDF"), "figure.pdf")
@@ -178,7 +214,7 @@ def use(task):
 
 TASKS = [
     first_look, data_survey, semicolons, pictures, spins, own_parts,
-    named_parts, more_epochs, sweep, figure, trust, use,
+    named_parts, more_epochs, interrupted, meaning, sweep, figure, trust, use,
 ]  # fmt: skip
 
 

@@ -25,7 +25,7 @@ use mclv::settings::{Settings, Spelling, spell};
 use mclv::team::Facts;
 use std::num::{ParseFloatError, ParseIntError};
 
-/// Restricted Boltzmann Machines whose training and evaluation carry statistical guarantees.
+/// Train Restricted Boltzmann Machines (models of rows of zeros and ones), and know how good they are.
 #[derive(Parser)]
 #[command(name = "mclv", version, max_term_width = 100, after_help = TOP_EXAMPLES)]
 pub(crate) struct Cli {
@@ -41,7 +41,9 @@ pub(crate) struct Cli {
 const TOP_EXAMPLES: &str = "\
 Examples:
   mclv train digits                                train on the built-in digits, in seconds
+  mclv train table.csv --label-column class        train on a table of your own
   mclv likelihood runs/digits-1                    likelihood of train, validation and test rows
+  mclv inspect runs/table-1                        what is each hidden unit about?
   mclv logz model.safetensors                      exact log Z, or an estimate with an error bar
   mclv sample runs/digits-1 -o samples.png         pictures of samples from the model
   mclv tours runs/digits-1                         tour lengths, and log Z estimated from them
@@ -209,7 +211,7 @@ pub(crate) enum Command {
     Sweep(Box<SweepArgs>),
     /// Create an untrained model for a data set
     Init(InitArgs),
-    /// Show the contents of a model file
+    /// Show a model: its size, its origin, and the columns that its hidden units depend on
     Inspect(InspectArgs),
     /// Compute or estimate log Z, the log partition function of a model
     Logz(LogzArgs),

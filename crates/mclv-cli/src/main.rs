@@ -12,15 +12,14 @@ mod live;
 mod output;
 mod plot;
 mod ranks;
-mod shell;
 mod signals;
 mod sparkline;
 mod terminal_picture;
-mod view;
 mod watch;
 
 use cli::{Cli, Command};
 use mclv::settings::Spelling;
+use mclv::shell;
 use mclv::team;
 use mclv::train::RunFolder;
 use output::{Output, tell};
@@ -163,6 +162,9 @@ fn cure(error: &anyhow::Error) -> String {
         }
         Some(mclv::Error::InvalidSetting { name: "sweep folder", value, .. }) => {
             format!("; to resume it: mclv sweep --resume {}", shell::path(value.as_ref()))
+        }
+        Some(mclv::Error::UnfinishedSweep { path }) => {
+            format!("; to finish it: mclv sweep --resume {}", shell::path(path))
         }
         Some(mclv::Error::Unfinished { path, .. }) => {
             let (run, config) = (shell::path(path), shell::path(&RunFolder::new(path).config()));

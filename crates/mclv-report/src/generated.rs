@@ -28,6 +28,8 @@ const N_BAND: usize = 41;
 const WIDTH: f64 = 2.0;
 /// The most bars of each kind.
 const N_BARS: u32 = 30;
+/// The most bars that have names of their own.
+const MOST_NAMED: usize = 16;
 /// The most dots of each kind.
 const N_DOTS: usize = 500;
 
@@ -139,8 +141,14 @@ pub fn neighbours(BesideData { generated, held_out, .. }: &BesideData) -> Figure
         };
         shares.iter().enumerate().map(bar).collect()
     };
+    let label = "visible units that differ";
+    let n_bars = histogram.samples.len().max(histogram.held_out.len());
+    // Bars of single numbers are named by them.
+    let is_single = histogram.width == 1 && n_bars <= MOST_NAMED;
+    let x =
+        if is_single { Axis::named(label, (0..n_bars).map(|k| k.to_string())) } else { Axis::linear(label) };
     let figure = Figure::new("Distance to the nearest training row")
-        .x(Axis::linear("visible units that differ"))
+        .x(x)
         .y(Axis::linear("share (%)"))
         .size(SIZE.0, SIZE.1);
     let figure = match held_out {

@@ -29,7 +29,7 @@ pub struct Toured {
     pub longest: u32,
     /// The tail function of their lengths. Its name also names the tours, such as `m = 1`.
     pub tail: Tail,
-    /// The verdict: memorised, mixing, stuck or unclear.
+    /// The verdict: concentrated, mixing, stuck or unclear.
     pub conclusion: Conclusion,
     /// Gibbs steps made.
     pub n_steps: u64,
@@ -83,7 +83,7 @@ fn verdicts(toured: &Toured) -> Vec<Verdict> {
     let name = &toured.tail.name;
     let level = match conclusion.verdict {
         TourVerdict::Mixing => Level::Good,
-        TourVerdict::Memorised => Level::Note,
+        TourVerdict::Concentrated => Level::Good,
         TourVerdict::Unclear => Level::Warning,
         TourVerdict::Stuck => Level::Bad,
     };

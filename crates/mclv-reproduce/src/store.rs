@@ -4,6 +4,7 @@
 //! ```text
 //! OUTPUT/runs/KEY.json      a task and its result
 //! OUTPUT/runs/KEY/          the run folder of a training: settings, metrics, model
+//! OUTPUT/runs/NAME…         the same for tasks that have a name, as in a sweep
 //! OUTPUT/NAME.json, .md …   the experiments made from them
 //! ```
 
@@ -12,6 +13,7 @@ use mclv::train::RunFolder;
 use mclv::{Error, Owner, Result, read_text, write_inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The largest length of a result in JSON.
@@ -51,6 +53,8 @@ pub struct Store {
     folder: PathBuf,
     /// True if finished trainings keep their checkpoints.
     pub(crate) keeps_checkpoints: bool,
+    /// Names of tasks, by their keys.
+    names: HashMap<String, String>,
     _owner: Owner,
 }
 
@@ -63,7 +67,12 @@ impl Store {
         let runs = folder.join("runs");
         check_no_link(&runs)?;
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
-        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _owner: Owner::of(&runs)? })
+        Ok(Self {
+            folder: folder.into(),
+            keeps_checkpoints: false,
+            names: HashMap::new(),
+            _owner: Owner::of(&runs)?,
+        })
     }
 
     /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
@@ -71,6 +80,22 @@ impl Store {
     #[must_use]
     pub fn keeping_checkpoints(self) -> Self {
         Self { keeps_checkpoints: true, ..self }
+    }
+
+    /// Names the files of tasks, by the keys of the tasks. The files of other tasks are named by their
+    /// keys. A name must not stand for two tasks.
+    #[must_use]
+    pub fn naming(mut self, names: impl IntoIterator<Item = (String, String)>) -> Self {
+        for (key, name) in names {
+            self.names.entry(key).or_insert(name);
+        }
+        self
+    }
+
+    /// The name of the files of a task.
+    fn name(&self, task: &Task) -> String {
+        let key = task.key();
+        self.names.get(&key).cloned().unwrap_or(key)
     }
 
     /// The folder.
@@ -90,11 +115,11 @@ impl Store {
 
     /// The path of the files of a task. Its record has this path with `.json`.
     pub fn path(&self, task: &Task) -> PathBuf {
-        self.folder.join("runs").join(task.key())
+        self.folder.join("runs").join(self.name(task))
     }
 
     fn record_path(&self, task: &Task) -> PathBuf {
-        self.folder.join("runs").join(format!("{}.json", task.key()))
+        self.folder.join("runs").join(format!("{}.json", self.name(task)))
     }
 
     /// The record of a task, if it is finished.

@@ -217,6 +217,12 @@ pub enum Error {
         /// The epochs of the run.
         epochs: usize,
     },
+    /// A sweep has not ended, so no run stands for it.
+    #[error("the sweep in {path} has not ended, so none of its models is chosen yet")]
+    UnfinishedSweep {
+        /// The folder of the sweep.
+        path: PathBuf,
+    },
     /// Another process writes into a folder.
     #[error("{path} is in use by {owner}: wait until it has ended, or choose another folder")]
     InUse {

@@ -140,8 +140,14 @@ fn only_the_kernels_are_unsafe() {
         sources(&root.join(folder), &mut files);
         files.into_iter().filter(|path| holds(path)).collect()
     };
-    for folder in ["crates/mclv", "crates/mclv-report", "crates/mclv-reproduce", "crates/mclv-cli", "python"]
-    {
+    for folder in [
+        "crates/mclv",
+        "crates/mclv-report",
+        "crates/mclv-view",
+        "crates/mclv-reproduce",
+        "crates/mclv-cli",
+        "python",
+    ] {
         let others: Vec<PathBuf> =
             found(folder).into_iter().filter(|path| !path.ends_with("mclv/tests/rooms.rs")).collect();
         assert_eq!(others, Vec::<PathBuf>::new(), "{folder}");
@@ -183,8 +189,14 @@ const OPENERS: &[(&str, &str)] = &[
 fn files_are_opened_in_the_guarded_way() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut found = BTreeSet::new();
-    for folder in ["crates/mclv", "crates/mclv-report", "crates/mclv-reproduce", "crates/mclv-cli", "python"]
-    {
+    for folder in [
+        "crates/mclv",
+        "crates/mclv-report",
+        "crates/mclv-view",
+        "crates/mclv-reproduce",
+        "crates/mclv-cli",
+        "python",
+    ] {
         let mut files = Vec::new();
         sources(&root.join(folder).join("src"), &mut files);
         let opens = |path: &&PathBuf| OPENS.iter().any(|what| code(path).contains(what));

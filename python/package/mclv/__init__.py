@@ -17,6 +17,7 @@ from .errors import MclvError
 from ._model import RBM, load, save
 from ._modes import ModeShares, mode_shares
 from ._partition import Likelihood, LogZ, log_likelihood, log_likelihoods, log_partition
+from ._report import plot, report
 from ._sample import Mixing, Samples, mixing, sample
 from ._tours import StoppingSet, Tours, tours
 from ._train_settings import TrainSettings
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = [
     "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "Mixing", "ModeShares", "Samples", "StoppingSet", "Tours", "TrainResult",
     "TrainSettings", "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood",
-    "log_likelihoods", "log_partition", "mixing", "mode_shares", "sample", "save", "to_rbms", "to_sklearn", "tours", "train",
+    "log_likelihoods", "log_partition", "mixing", "mode_shares", "plot", "report", "sample", "save", "to_rbms", "to_sklearn", "tours", "train",
 ]  # fmt: skip
 
 

@@ -14,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "setting_help", "mixing", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "resume", "report", "plot", "run_facts", "setting_help", "mixing", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -113,10 +113,32 @@ def train(
     validation: Rows | None,
     init: Model | None,
     output: _Path | None,
-    describe: bool,
+    column_names: list[str] | None,
     listeners: tuple[Callable[[dict[str, Any], Model], Any] | None, Callable[[int, int], Any] | None],
     n_threads: int | None,
 ) -> dict[str, Any]: ...
+def resume(
+    folder: _Path,
+    rows: Rows | None,
+    weights: _Floats | None,
+    validation: Rows | None,
+    column_names: list[str],
+    more_epochs: int | None,
+    listeners: tuple[Callable[[dict[str, Any], Model], Any] | None, Callable[[int, int], Any] | None],
+    n_threads: int | None,
+) -> dict[str, Any]: ...
+def report(
+    runs: list[_Path], output: _Path, rows: Rows | None, is_whole: bool, n_threads: int | None
+) -> list[str]: ...
+def plot(
+    figure: str,
+    runs: list[_Path],
+    output: _Path,
+    rows: Rows | None,
+    options: dict[str, Any],
+    n_threads: int | None,
+) -> tuple[str | None, str | None]: ...
+def run_facts(path: _Path) -> dict[str, Any]: ...
 def setting_help() -> list[tuple[str, str]]: ...
 def mixing(chains: _Doubles) -> dict[str, float] | None: ...
 def log_partition(

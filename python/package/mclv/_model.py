@@ -234,6 +234,9 @@ def _restore(weights: Any, visible_bias: Any, hidden_bias: Any, provenance: dict
 def load(path: str | os.PathLike[str]) -> RBM:
     """Read a model file, or an ``.npz`` file with scikit-learn's arrays.
 
+    A run folder stands for its best model, and the folder of a sweep for the best model of its
+    chosen setting.
+
     Examples
     --------
     >>> import mclv, os, tempfile

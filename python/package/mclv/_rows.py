@@ -110,6 +110,14 @@ def as_rows(X: Any, name: str = "X", *, clip: bool = False) -> Rows:
     return Rows.dense(readable(array), name, clip)
 
 
+def column_names(X: Any) -> list[str]:
+    """The names of the columns of a data frame or a data set; empty if there are none."""
+    of_set = getattr(X, "provenance", None)
+    names = of_set.get("column_names", []) if isinstance(of_set, dict) else getattr(X, "columns", [])
+    # Numbers are the places of columns, not their names.
+    return list(names) if len(names) and all(isinstance(name, str) for name in names) else []
+
+
 def _sparse_rows(X: Any, name: str, clip: bool) -> Rows:
     if len(X.shape) != 2:
         raise DataError(f"{name} has {len(X.shape)} dimensions; give a matrix with one row per sample")

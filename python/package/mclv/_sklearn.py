@@ -214,7 +214,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
             calls.append(lambda metrics, model: call(metrics, RBM._wrap(model)))
         on_epoch = chain_calls(calls) if calls else None
         jobs = threads(self.n_jobs)
-        done = _mclv.train(settings, rows, weights, None, initial, None, False, (on_epoch, None), jobs)
+        done = _mclv.train(settings, rows, weights, None, initial, None, None, (on_epoch, None), jobs)
         interrupted = isinstance(done["raised"], KeyboardInterrupt)
         result = finished(done)
         self._keep(result.model, settings["seed"], result.history, result.chains, X.dtype)

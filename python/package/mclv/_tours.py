@@ -132,7 +132,7 @@ class Tours:
     n_steps: int
     #: The time it took.
     seconds: float
-    #: ``verdict`` (``"memorised"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers behind
+    #: ``verdict`` (``"concentrated"``, ``"mixing"``, ``"stuck"`` or ``"unclear"``), the numbers behind
     #: it, and ``text``.
     conclusion: dict[str, Any]
     #: Log Z from these tours; None if they started at data rows.

@@ -6,7 +6,8 @@ import html
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,7 @@ import numpy.typing as npt
 
 from . import _mclv
 from ._progress import bar_for, chain_calls, note_of
-from ._rows import as_rows, floats, seed_of, threads
+from ._rows import as_rows, column_names, floats, seed_of, threads
 from ._settings import plain
 from ._model import RBM, as_model, load
 from ._train_settings import TrainSettings
@@ -59,6 +60,8 @@ class TrainResult:
     #: The hidden states of the chains at the end, one per row: persistent chains (pcd), tours under
     #: way (lvs), top rungs (tempered). None for gradients that keep none (cd, exact).
     chains: npt.NDArray[np.uint8] | None = None
+    #: The run folder, if the training has one: for ``mclv.report`` and ``mclv.plot``, and to resume.
+    folder: Path | None = None
 
     def curve(self, name: str) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
         """The epochs and values of one metric, for plotting.
@@ -152,12 +155,13 @@ def flat_metrics(metrics: dict[str, Any]) -> dict[str, Any]:
 
 
 def train(
-    data: Any,
+    data: Any = None,
     n_hidden: int | None = None,
     *,
     validation: Any = None,
     weights: npt.ArrayLike | None = None,
     output: str | os.PathLike[str] | None = None,
+    resume: str | os.PathLike[str] | None = None,
     watch: bool = True,
     callback: Callback | Sequence[Callback] | None = None,
     progress: bool | str = False,
@@ -172,7 +176,8 @@ def train(
     Parameters
     ----------
     data : array or sparse matrix of shape (n_rows, n_visible), or Dataset
-        Rows of values in [0, 1]. Zeros and ones are packed into bits.
+        Rows of values in [0, 1]. Zeros and ones are packed into bits. The columns of a data frame
+        keep their names. Leave it out only with `resume`, if the run folder names its data.
     n_hidden : int, default=25
         Number of hidden units. With a model as `init`, that of the model.
     validation : like `data`, optional
@@ -181,7 +186,12 @@ def train(
         Weight of each row.
     output : str or path, optional
         Folder for the files of the run, as ``mclv train --output`` writes them: settings, metrics,
-        checkpoints, models. ``mclv report FOLDER`` makes a page of them. It must not hold a run.
+        checkpoints, models, snapshots. `mclv.report` makes a page of them. It must not hold a run.
+    resume : str or path, optional
+        Run folder to continue, exactly where an interrupted training stopped. It keeps its
+        settings. With `epochs`, this number of epochs follows after its end, with a new schedule of
+        the learning rate. If `data`, `validation` and `weights` were in memory, give the same
+        again.
     watch : bool
         Evaluate the likelihood during training (in about 10 % of the time; exactly if the model is
         small enough). False means ``eval_every="never"``.
@@ -212,6 +222,10 @@ def train(
     >>> print(epochs, likelihood.round(2))
     [10 20 30 40] [-25.64 -25.2  -25.06 -25.02]
     """
+    if resume is not None:
+        return _resume(resume, data, n_hidden, validation, weights, output, watch, callback, progress, n_jobs, dict(settings))
+    if data is None:
+        raise TypeError("train() needs data; only a resumed run can name its own")
     rows, given = as_rows(data, "data"), dict(settings)
     start = given.get("init")
     initial = None if start is None or isinstance(start, str) else as_model(given.pop("init"))
@@ -224,12 +238,7 @@ def train(
     wanted = plain(n_hidden=n_hidden, **given)
     if not watch:
         wanted["eval_every"] = "never"
-    callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []
-    calls: list[Callable[..., Any]] = [lambda metrics, model, f=f: f(metrics, RBM._wrap(model)) for f in callbacks]
-    bar = bar_for(progress)
-    if bar is not None:
-        calls.append(lambda metrics, _model: bar.note(text) if (text := note_of(metrics)) else None)
-    try:
+    with _listening(callback, progress) as listeners:
         done = _mclv.train(
             wanted,
             rows,
@@ -237,21 +246,73 @@ def train(
             None if validation is None else as_rows(validation, "validation"),
             None if initial is None else initial._model,
             None if output is None else os.fspath(output),
-            True,
-            (chain_calls(calls) if calls else None, bar.progress if bar else None),
+            column_names(data),
+            listeners,
             threads(n_jobs),
         )
+    return finished(done, None if output is None else Path(output))
+
+
+def _resume(
+    resume: str | os.PathLike[str],
+    data: Any,
+    n_hidden: int | None,
+    validation: Any,
+    weights: npt.ArrayLike | None,
+    output: str | os.PathLike[str] | None,
+    watch: bool,
+    callback: Callback | Sequence[Callback] | None,
+    progress: bool | str,
+    n_jobs: int | None,
+    settings: dict[str, Any],
+) -> TrainResult:
+    """Continue the run in a folder."""
+    more = settings.pop("epochs", None)
+    others = [name for name, value in settings.items() if value is not None]
+    others += ["n_hidden"] * (n_hidden is not None) + ["output"] * (output is not None) + ["watch"] * (not watch)
+    if others:
+        raise SettingError(f"{others[0]} cannot be used with resume: a resumed run keeps its settings")
+    if more is not None and (isinstance(more, bool) or not isinstance(more, (int, np.integer)) or more < 1):
+        raise SettingError(f"epochs = {more!r} is not allowed: give the number of epochs to add to the run")
+    facts = _mclv.run_facts(os.fspath(resume))
+    folder, in_memory = Path(facts["folder"]), facts["source"] == "memory"
+    if in_memory and data is None:
+        raise SettingError(f"the training rows of {folder} were in memory; give them again: mclv.train(data, resume=...)")
+    if not in_memory and not (data is None and validation is None and weights is None):
+        raise SettingError(f"{folder} names its data ({facts['source']}); leave out data, validation and weights")
+    if in_memory and facts["is_validated"] != (validation is not None):
+        cure = "give the same again as validation" if validation is None else "leave validation out"
+        raise SettingError(f"{folder} {'has' if validation is None else 'has no'} validation rows; {cure}")
+    with _listening(callback, progress) as listeners:
+        done = _mclv.resume(
+            os.fspath(folder),
+            None if data is None else as_rows(data, "data"),
+            None if weights is None else floats(weights, "weights", 1),
+            None if validation is None else as_rows(validation, "validation"),
+            column_names(data),
+            None if more is None else int(more),
+            listeners,
+            threads(n_jobs),
+        )
+    return finished(done, folder)
+
+
+@contextmanager
+def _listening(callback: Callback | Sequence[Callback] | None, progress: bool | str) -> Iterator[Any]:
+    """The native listeners for callbacks and a progress bar, which is closed at the end."""
+    callbacks = list(callback) if isinstance(callback, Sequence) else [callback] if callback else []
+    calls: list[Callable[..., Any]] = [lambda metrics, model, f=f: f(metrics, RBM._wrap(model)) for f in callbacks]
+    bar = bar_for(progress)
+    if bar is not None:
+        calls.append(lambda metrics, _model: bar.note(text) if (text := note_of(metrics)) else None)
+    try:
+        yield chain_calls(calls) if calls else None, bar.progress if bar else None
     finally:
         if bar is not None:
             bar.close()
-    result = finished(done)
-    if output is not None:
-        saved = [load(path) for path in sorted(Path(output, "snapshots").glob("*.safetensors"))]
-        result.snapshots = {model.provenance["history"]["epoch"]: model for model in saved}
-    return result
 
 
-def finished(done: dict[str, Any]) -> TrainResult:
+def finished(done: dict[str, Any], folder: Path | None = None) -> TrainResult:
     """The result of native training.
 
     Each warning is given once. Errors of callbacks are raised, but not Ctrl-C.
@@ -265,4 +326,7 @@ def finished(done: dict[str, Any]) -> TrainResult:
     best = done["best_model"]
     models = {"model": RBM._wrap(done["model"]), "best_model": best and RBM._wrap(best)}
     snapshots = {epoch: RBM._wrap(model) for epoch, model in done["snapshots"].items()}
-    return TrainResult(**(done | models | {"warnings": said, "snapshots": snapshots}))
+    if folder is not None:
+        saved = [load(path) for path in _mclv.run_facts(os.fspath(folder))["snapshots"]]
+        snapshots = {model.provenance["history"]["epoch"]: model for model in saved}
+    return TrainResult(**(done | models | {"warnings": said, "snapshots": snapshots, "folder": folder}))

@@ -19,7 +19,8 @@ The extension of a file decides its format. An .npz file holds components_, inte
 intercept_hidden_. OUT.npy becomes OUT.weights.npy, OUT.visible_bias.npy and OUT.hidden_bias.npy.
 HDF5 files (.h5, .hdf5) need a program that was built with `--features hdf5`.")]
 pub(crate) struct ConvertArgs {
-    /// The model to read: a model file, a checkpoint, or a run folder (its best model)
+    /// The model to read: a model file, a checkpoint, or the folder of a run or sweep (its
+    /// best model)
     #[arg(value_name = "IN", value_hint = ValueHint::FilePath)]
     pub(crate) input: PathBuf,
     /// The file to write

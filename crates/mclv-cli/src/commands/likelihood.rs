@@ -27,7 +27,7 @@ too high. The standard error over rows shows how much the mean varies between sa
 grey values, the result is a lower bound on the expected log-likelihood of binarised rows. Do not
 compare results of different binarisations.")]
 pub(crate) struct LikelihoodArgs {
-    /// Model file, checkpoint, or run folder (its best model)
+    /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]

@@ -4,7 +4,6 @@ use super::{check_output, model_data, model_file, report};
 use crate::cli::Global;
 use crate::flags::{Preparation, TimeLimit, WorkArgs};
 use crate::output::{Output, table};
-use crate::view;
 use crate::watch::Watch;
 use anyhow::{Context, anyhow, ensure};
 use clap::{Args, ValueHint};
@@ -44,7 +43,7 @@ Methods:
 
 The data provide stopping sets, base models and starts. They are read only if a method needs them.")]
 pub(crate) struct LogzArgs {
-    /// Model file, checkpoint, or run folder (its best model)
+    /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// One or more of exact, mclv, ladder, ais, reverse-ais, bar [default: exact if the time limit
@@ -98,7 +97,7 @@ pub(crate) fn run(args: &LogzArgs, global: &Global, out: &Output) -> anyhow::Res
     let estimates: Vec<LogZ> =
         plans.iter().map(|plan| answer(&model.rbm, plan, &inputs)).collect::<anyhow::Result<_>>()?;
     let named: Vec<(String, &LogZ)> = estimates.iter().map(|z| (z.method.to_string(), z)).collect();
-    let agreement = view::agreement(&named);
+    let agreement = mclv_view::agreement(&named);
     if let Some(path) = &args.report {
         let subtitle = format!("{} visible × {} hidden units", model.rbm.n_visible(), model.rbm.n_hidden());
         let mut blocks = mclv_report::log_z::blocks(&named, agreement.as_ref());

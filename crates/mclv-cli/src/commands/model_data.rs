@@ -67,6 +67,9 @@ pub(crate) fn load_parts(
         if let Some(file) = changed(model, &spec, &set).filter(|_| source.is_none()) {
             tracing::warn!("{file} is not the data that this model was made from: its SHA-256 has changed");
         }
+        if let Some(then) = &model.provenance.data {
+            then.check_order(&set.provenance)?;
+        }
         anyhow::ensure!(
             set.n_columns() == model.rbm.n_visible(),
             "{} has {} columns, but {} has {} visible units; use data and a model that fit each other",

@@ -36,7 +36,7 @@ Methods:
   mclv    Counts states along tours from the hidden states of the data.
   ladder  Counts states along tours up and down a ladder of models. They return at any size.")]
 pub(crate) struct ModesArgs {
-    /// Model file, checkpoint, or run folder (its best model)
+    /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]

@@ -2,13 +2,11 @@
 
 use super::check_output;
 use crate::output::{Output, facts};
-use crate::view::{self, View};
 use crate::watch::Watch;
 use clap::{Args, ValueHint};
-use mclv::train::{RunFolder, RunRecord};
+use mclv::train::RunFolder;
 use mclv::{write_atomically, write_inside};
 use mclv_report::page::Page;
-use mclv_report::run::several_runs;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +22,7 @@ several runs it shows their curves, their results (mean ± standard deviation ov
 settings that differ.
 It also lists what is missing or damaged in a run folder.")]
 pub(crate) struct ReportArgs {
-    /// Run folders, or files in them
+    /// Run folders, or files in them; a sweep folder stands for its chosen run
     #[arg(value_name = "RUN", required = true, value_hint = ValueHint::DirPath)]
     pub(crate) runs: Vec<PathBuf>,
     /// File to write [default: report.html, inside the run folder if there is only one run]
@@ -41,19 +39,16 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
     // The page of several runs goes into the current folder.
     let folder = match args.runs.as_slice() {
-        [run] => RunFolder::of(run),
+        [run] => RunFolder::of(run)?,
         _ => RunFolder::new(""),
     };
     let path = args.output.clone().unwrap_or_else(|| folder.report());
     // A report in its own run folder can always be built again, so overwriting it loses nothing.
     let force = args.force || args.output.is_none() && args.runs.len() == 1;
     check_output(&path, force, &["html", "htm"], ".html")?;
-    let runs = args.runs.iter().map(|run| RunFolder::of(run).read()).collect::<Result<Vec<_>, _>>()?;
+    let runs = args.runs.iter().map(|run| RunFolder::of(run)?.read()).collect::<Result<Vec<_>, _>>()?;
     let problems: Vec<String> = runs.iter().flat_map(|run| run.problems.clone()).collect();
-    let page = match runs.as_slice() {
-        [run] => page(run, !args.no_tours)?,
-        _ => several_runs(&view::compare(runs)),
-    };
+    let page = mclv_view::report(runs, None, !args.no_tours, &Watch::new("report", "tours"))?;
     let n_bytes = match args.output {
         Some(_) => save(&page, &path)?,
         None => save_inside(&page, &path)?,
@@ -64,10 +59,6 @@ pub(crate) fn run(args: &ReportArgs, out: &Output) -> anyhow::Result<()> {
         lines.extend(problems.iter().map(|problem| ("missing", problem.clone())));
         facts(&lines)
     })
-}
-
-fn page(run: &RunRecord, is_whole: bool) -> anyhow::Result<Page> {
-    Ok(view::page(run, &View::new(run, is_whole, &Watch::new("report", "tours"))?))
 }
 
 /// Writes a page that the user has named, and returns its size in bytes.
@@ -87,6 +78,7 @@ pub(crate) fn save_inside(page: &Page, path: &Path) -> anyhow::Result<usize> {
 /// Writes the report of a finished run into its folder.
 pub(crate) fn of_finished(folder: &Path) -> anyhow::Result<PathBuf> {
     let folder = RunFolder::new(folder);
-    save_inside(&page(&folder.read()?, true)?, &folder.report())?;
+    let page = mclv_view::report(vec![folder.read()?], None, true, &Watch::new("report", "tours"))?;
+    save_inside(&page, &folder.report())?;
     Ok(folder.report())
 }

@@ -24,6 +24,7 @@ use std::time::Instant;
   mclv sample model.safetensors                          shows 12 samples in the terminal
   mclv sample model.safetensors -n 100 -o samples.png    a grid of 10 × 10 pictures
   mclv sample model.safetensors -n 10000 -o samples.npy  a matrix of bytes 0 and 1, a row per sample
+  mclv sample model.safetensors -o samples.csv           with the column names of the training rows
   mclv sample model.safetensors --method tempering -o samples.npy
   mclv sample model.safetensors --start digits --split train --burn-in 10 --means -o near.npz
   mclv sample model.safetensors --given digits --split test --known rows:0-3 -o filled.png
@@ -46,7 +47,7 @@ With --given, the --known units keep the values of the given rows in every step,
 are drawn from their distribution given these values. Only chains with the same known values are
 compared.")]
 pub(crate) struct SampleArgs {
-    /// Model file, checkpoint, or run folder (its best model)
+    /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Number of samples [default: 64; 12 in the terminal; one per given row]
@@ -88,7 +89,8 @@ pub(crate) struct SampleArgs {
     /// Pictures per line of a .png [default: a square grid]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) columns: Option<u16>,
-    /// File to write: .npy, .npz or .png [default: show pictures in the terminal]
+    /// File to write: .npy, .npz, .csv (with the names of the columns) or .png [default: show
+    /// pictures in the terminal]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite an existing file
@@ -105,7 +107,9 @@ const GIVEN_BINARIZE: Binarize = Binarize::Threshold(0.5);
 
 pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
     let format = match &args.output {
-        Some(path) => Some(check_output(path, args.force, &["npy", "npz", "png"], ".npy, .npz and .png")?),
+        Some(path) => {
+            Some(check_output(path, args.force, &["npy", "npz", "csv", "png"], ".npy, .npz, .csv and .png")?)
+        }
         None => None,
     };
     let (model_path, model) = model_file::open(&args.model, out)?;
@@ -135,7 +139,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     if needs_shape && shape.is_none() {
         bail!(
             "the height and width of pictures with {n_visible} visible units are not known for {}; give --shape HxW, \
-             or write another format with -o FILE.npy",
+             or write a table with -o FILE.csv",
             model_path.display()
         );
     }
@@ -170,6 +174,10 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
             ("npz", _) if are_spins => samples.spins_to_npz(),
             ("npy", _) => samples.to_npy(),
             ("npz", _) => samples.to_npz(),
+            ("csv", _) => {
+                let names = model.provenance.data.as_ref().map_or(&[][..], |data| &data.column_names);
+                samples.to_csv(names, are_spins)
+            }
             (_, shape) => {
                 let shape = shape.context("no shape")?;
                 picture::grid(&samples.rows(), shape, columns(args, settings.n_samples))?

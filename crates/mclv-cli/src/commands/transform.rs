@@ -19,7 +19,7 @@ The features of a row are the probabilities of all hidden units given the row. A
 holds the labels in the array `labels` (words become 0, 1, … in alphabetical order), and a .csv file
 holds them in its last column. A .npy file cannot hold labels.")]
 pub(crate) struct TransformArgs {
-    /// Model file, checkpoint, or run folder (its best model)
+    /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]

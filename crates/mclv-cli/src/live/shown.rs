@@ -1,9 +1,9 @@
 //! Makes the page of a run in progress, from what is new in its folder.
 
-use crate::view::{self, TrainingRows, View};
 use mclv::progress::Silent;
 use mclv::train::{FollowedRun, RunFolder};
 use mclv_report::page::{Live, Page};
+use mclv_view::{TrainingRows, View};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -33,7 +33,7 @@ pub(super) struct Maker {
     folder: RunFolder,
     run: Option<FollowedRun>,
     /// Some of the training rows, once they were loaded.
-    rows: Option<TrainingRows>,
+    rows: Option<TrainingRows<'static>>,
     shown: Option<Arc<Shown>>,
     n_made: u64,
     /// The time when the last page was ready, and the time to wait before another one.
@@ -70,12 +70,12 @@ impl Maker {
         }
         let run = self.run.as_ref()?.record();
         if self.rows.is_none() {
-            self.rows = Some(TrainingRows::load(run, &Silent).ok()?.some());
+            self.rows = Some(TrainingRows::new(run, None, &Silent).ok()?.some());
         }
         // No tours: they would slow down training. The final report has them.
         let mut view = View::with_rows(run, self.rows.as_ref()?, false, &Silent).ok()?;
         view.set_running(!ended);
-        let page = view::page(run, &view);
+        let page = mclv_view::page(run, &view);
         let of = run.settings.as_ref().map(|settings| settings.epochs);
         let live = Live { epoch: run.epochs_done(), of, ended };
         self.n_made += 1;

@@ -218,3 +218,69 @@ fn a_set_is_not_listed_because_of_another_sets_files() {
         assert_eq!(entry["found"], json!(null), "{entry}");
     }
 }
+
+/// Tables keep the names of their columns: in models, samples, lists of weights, and the report.
+#[test]
+fn names_of_columns_travel_with_the_model() {
+    let names = "wings,fins,legs,kind";
+    let line = |r: usize| if r.is_multiple_of(2) { "1,0,1,bird" } else { "0,1,0,fish" };
+    let rows: Vec<&str> = (0..80).map(line).collect();
+    let swapped: Vec<&str> = (0..80).map(|_| "0,1,1,bird").collect();
+    let sandbox = Sandbox::new()
+        .with_file("table.csv", format!("{names}\n{}", rows.join("\n")))
+        .with_file("swapped.csv", format!("fins,wings,legs,kind\n{}", swapped.join("\n")));
+    let data = ["table.csv", "--label-column", "kind"];
+    sandbox.json(&[&["train"][..], &data, &["--n-hidden", "2", "--epochs", "50", "-o", "run"]].concat());
+    let text = sandbox.succeeds(&["inspect", "run", "--units", "1"]);
+    for word in ["wings", "fins", "legs", "--units 2 lists all"] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    let json = sandbox.json(&["inspect", "run"]);
+    let units = json["strongest_units"].as_array().unwrap();
+    // Fins and wings exclude each other, so their weights have different signs.
+    let weight = |name: &str| {
+        let columns = units[0]["columns"].as_array().unwrap();
+        columns.iter().find(|c| c["column"] == name).unwrap()["weight"].as_f64().unwrap()
+    };
+    assert_eq!(units.len(), 2);
+    assert!(weight("wings") * weight("fins") < 0.0 && weight("wings") * weight("legs") > 0.0, "{units:?}");
+    let page = String::from_utf8(sandbox.bytes("run/report.html")).unwrap();
+    assert!(page.contains("Hidden units") && page.contains("columns with the largest weights"));
+    sandbox.json(&["sample", "run", "-n", "3", "-o", "samples.csv"]);
+    let csv = String::from_utf8(sandbox.bytes("samples.csv")).unwrap();
+    assert!(csv.starts_with("wings,fins,legs\n") && csv.lines().count() == 4, "{csv}");
+    // The same columns in another order would be wrong without a word.
+    let wrong = ["fins, not wings", "same order"];
+    sandbox.refuses(
+        &["likelihood", "run", "--data", "swapped.csv", "--label-column", "kind"],
+        &[&wrong[..], &["swapped.csv"]].concat(),
+    );
+    sandbox.refuses(&[&["train"][..], &data, &["--test", "swapped.csv", "-o", "other"]].concat(), &wrong);
+}
+
+/// Noise cannot be learnt: a model with many hidden units overfits a small table of it. The control
+/// has a pattern, few hidden units, and no warning.
+#[test]
+fn overfitting_of_a_small_table_is_told() {
+    let mut state = 1u64;
+    let mut coin = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        state >> 63
+    };
+    let noise: Vec<String> =
+        (0..90).map(|_| (0..20).map(|_| coin().to_string()).collect::<Vec<_>>().join(",")).collect();
+    let sandbox = Sandbox::new().with_file("noise.csv", noise.join("\n"));
+    let args = ["train", "noise.csv", "--n-hidden", "12", "--epochs", "1500", "-o", "noise"];
+    let outcome = sandbox.run(&[&args[..], &["--validation-fraction", "0.3"]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for word in ["the model overfits", "kept as the best one", "--n-hidden", "--l2 0.0001", "--epochs"] {
+        assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+    }
+    let page = String::from_utf8(sandbox.bytes("noise/report.html")).unwrap();
+    assert!(page.contains("the model overfits") && !page.contains("No problems found"));
+    let control =
+        sandbox.run(&["train", "bars-and-stripes:3", "--n-hidden", "4", "--epochs", "300", "-o", "c"]);
+    assert!(!control.stderr.contains("overfits"), "{}", control.stderr);
+    let control = sandbox.run(&["train", "digits", "--n-hidden", "4", "--epochs", "20", "-o", "d"]);
+    assert!(!control.stderr.contains("overfits"), "{}", control.stderr);
+}

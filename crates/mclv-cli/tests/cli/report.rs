@@ -240,7 +240,10 @@ fn figures_are_drawn_with_the_names_they_are_given() {
     let width = |file: &str| u32::from_be_bytes(sandbox.bytes(file)[16..20].try_into().unwrap());
     sandbox.succeeds(&["plot", "filters", "run", "--scale", "20", "-o", "large.png"]);
     assert_eq!(width("large.png") - width("filters-run.png"), 2 * 8 * 8 * (20 - 7));
-    sandbox.refuses(&["plot", "means", "run", "--scale", "3", "-o", "m.svg"], &["--scale is for pictures"]);
+    sandbox.refuses(
+        &["plot", "means", "run", "--scale", "3", "-o", "m.svg"],
+        &["--scale 3 is not allowed", "for pictures"],
+    );
     sandbox.refuses_usage(&["plot", "filters", "run", "--scale", "0", "-o", "m.svg"], &["--scale"]);
     sandbox.refuses(&["plot", "chains", "cd", "-o", "c.svg"], &["keeps no chains", "draw `samples`"]);
     sandbox.refuses(&["plot", "filters", "run", "cd", "-o", "f.svg"], &["shows one run"]);

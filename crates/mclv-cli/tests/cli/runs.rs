@@ -140,18 +140,33 @@ fn a_finished_run_is_given_more_epochs_with_a_new_schedule() {
     );
     sandbox.refuses(&["train", "--resume", "my run", "--seed", "3"], &["--seed", "keeps its seed"]);
     sandbox.refuses(&["train", "--resume", "my run", "--epochs", "0"], &["--epochs 0", "epochs to add"]);
-    std::fs::remove_file(sandbox.path("my run/model.safetensors")).unwrap();
-    let config = String::from_utf8(sandbox.bytes("my run/config.toml")).unwrap();
-    let longer = config.replace("epochs = 7", "epochs = 9");
-    std::fs::write(sandbox.path("my run/config.toml"), longer).unwrap();
-    sandbox.refuses(
-        &["train", "--resume", "my run", "--epochs", "3"],
-        &[
-            "has made 7 of 9 epochs",
-            "mclv train --resume 'my run'",
-            "--config 'my run/config.toml' --from 'my run'",
-        ],
-    );
+}
+
+#[test]
+fn an_interrupted_run_makes_its_own_epochs_before_more() {
+    let sandbox = Sandbox::new();
+    // Runs that have made four of six epochs, as if they had been stopped.
+    for out in ["one", "two"] {
+        sandbox.json(&[&RUN[..4], &["--epochs", "4", "-o", out]].concat());
+        std::fs::remove_file(sandbox.path(out).join("model.safetensors")).unwrap();
+        let config = String::from_utf8(sandbox.bytes(&format!("{out}/config.toml"))).unwrap();
+        let longer = config.replace("epochs = 4", "epochs = 6");
+        assert_ne!(config, longer);
+        std::fs::write(sandbox.path(out).join("config.toml"), longer).unwrap();
+    }
+    let outcome = sandbox.run(&["train", "--resume", "one", "--epochs", "3", "--json"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for word in ["one has made 4 of its 6 epochs", "then 3 more", "one has made 6 epochs; 3 more follow"] {
+        assert!(outcome.stderr.contains(word), "{word}: {}", outcome.stderr);
+    }
+    let json: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    assert_eq!(json["metrics"]["epoch"], 9);
+    // Two commands make the same model.
+    sandbox.json(&["train", "--resume", "two"]);
+    sandbox.json(&["train", "--resume", "two", "--epochs", "3"]);
+    for file in ["model.safetensors", "snapshots/epoch-00006.safetensors"] {
+        assert!(npz(&sandbox, &format!("one/{file}")) == npz(&sandbox, &format!("two/{file}")), "{file}");
+    }
 }
 
 #[test]

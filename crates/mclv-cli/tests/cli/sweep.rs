@@ -90,7 +90,7 @@ fn the_setting_with_the_best_validation_likelihood_is_chosen_and_alone_tested() 
     assert_eq!(csv.lines().count(), 1 + 8);
     assert!(csv.starts_with("run,n-hidden,learning-rate,epochs,seed,chosen,"), "{csv}");
     let page = String::from_utf8(sandbox.bytes("swept/report.html")).unwrap();
-    assert!(page.contains("n-hidden 4, learning-rate 0.3, seed 1") && !page.contains("missing"), "{page}");
+    assert!(page.contains("n-hidden=4,learning-rate=0.3,seed=1") && !page.contains("missing"), "{page}");
     let text = sandbox.succeeds(&["sweep", "--resume", "swept"]);
     for word in [
         "n-hidden",
@@ -98,10 +98,30 @@ fn the_setting_with_the_best_validation_likelihood_is_chosen_and_alone_tested() 
         "chosen",
         "sd over seeds",
         "on 6 test rows",
-        "mclv likelihood swept/runs/",
+        "next    mclv likelihood swept\n",
     ] {
         assert!(text.contains(word), "{word}: {text}");
     }
+    // The folder stands for the best model of the chosen setting.
+    let chosen = json["results"]["best_run"].as_str().unwrap();
+    assert!(chosen.starts_with("swept/runs/n-hidden=") && chosen.contains(",seed="), "{chosen}");
+    for command in ["likelihood", "inspect", "logz"] {
+        let [of_sweep, of_run] = [&["swept"][..], &[chosen]]
+            .map(|model| without_times(sandbox.json(&[&[command][..], model].concat())));
+        assert_eq!(of_sweep, of_run, "{command}");
+    }
+    sandbox.json(&["sample", "swept", "-o", "samples.csv"]);
+    sandbox.json(&["plot", "likelihood", "swept", "-o", "curve.svg"]);
+    assert_eq!(sandbox.json(&["report", "swept"])["report"], format!("{chosen}/report.html"));
+    let further = ["train", "--from", "swept", "--epochs", "1", "-o", "further"];
+    let start = &sandbox.json(&further)["config"]["from"]["file"];
+    assert!(start.as_str().unwrap().starts_with(chosen), "{start}");
+    sandbox.refuses(
+        &["train", "--resume", "swept"],
+        &["swept is a sweep", "mclv sweep --resume swept", "mclv train --from swept"],
+    );
+    std::fs::remove_file(sandbox.path("swept/chosen.toml")).unwrap();
+    sandbox.refuses(&["sample", "swept"], &["swept has not ended", "mclv sweep --resume swept"]);
 }
 
 /// Rows that no choice may depend on are replaced by others. Everything but the test stays as it is.

@@ -168,13 +168,13 @@ fn own_starts_are_explained_by_staying_probabilities() {
 /// A model with all its probability on the rows' hidden states, and a chain that moves between
 /// them.
 #[test]
-fn mass_on_the_rows_is_called_memorised_only_if_the_chain_mixes() {
+fn mass_on_the_rows_is_called_concentrated_only_if_the_chain_mixes() {
     let rbm = Rbm::new(4, 6, &[0.3; 24], &[0.0; 4], &[0.0, -9.0, -9.0, -9.0, -9.0, -9.0]).unwrap();
     let sandbox = Sandbox::new().with_file("rows.csv", exact_rows(&rbm, 50));
     save(&sandbox, rbm.clone(), "m.safetensors");
     let args = ["tours", "m.safetensors", "--data", "rows.csv", "--split", "all", "--n-tours", "500"];
     let conclusion = sandbox.json(&args)["sets"][0]["conclusion"].clone();
-    assert_eq!(conclusion["verdict"], "memorised", "{conclusion}");
+    assert_eq!(conclusion["verdict"], "concentrated", "{conclusion}");
     let chain = HiddenChain::new(&rbm).unwrap();
     let set = StoppingSet::new(&BitRows::from_words(6, vec![0, 1]));
     let exact = chain.tours(&set).unwrap().set_probability();

@@ -120,6 +120,19 @@ fn width_of(text: &str) -> f64 {
     text.chars().count() as f64 * WIDE * LETTER
 }
 
+/// The left edge of the first bar and the right edge of the last one.
+fn edges(figure: &Figure) -> Vec<f64> {
+    let bars = figure.series.iter().filter(|series| series.mark == Mark::Bars);
+    let mut xs: Vec<f64> = bars.flat_map(|series| &series.points).map(|p| p.x).collect();
+    xs.sort_unstable_by(f64::total_cmp);
+    let gap = xs.windows(2).map(|w| w[1] - w[0]).filter(|&gap| gap > 0.0).fold(f64::INFINITY, f64::min);
+    let half = if gap.is_finite() { 0.5 * gap } else { 0.5 };
+    match (xs.first(), xs.last()) {
+        (Some(first), Some(last)) => vec![first - half, last + half],
+        _ => Vec::new(),
+    }
+}
+
 pub(super) fn figure(figure: &Figure, theme: Theme, reader: Reader) -> String {
     let (width, height) = figure.size;
     let bars = figure.series.iter().any(|s| s.mark == Mark::Bars);
@@ -141,7 +154,8 @@ pub(super) fn figure(figure: &Figure, theme: Theme, reader: Reader) -> String {
         height: (height - top - bottom).max(40.0),
     };
     let x_ticks = ((frame.width / 80.0) as usize).clamp(2, 10);
-    let x = Span::new(&figure.x, points().map(|p| p.x).chain(rules(true)), false, x_ticks);
+    let x =
+        Span::new(&figure.x, points().map(|p| p.x).chain(rules(true)).chain(edges(figure)), false, x_ticks);
 
     let mut svg = Svg::open(width, height, &figure.title, theme, reader);
     let ink = theme.colour(Role::Ink);

@@ -168,7 +168,7 @@ impl Block {
         }
     }
 
-    fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         match self {
             Self::Note(text) | Self::Code(text) => text.is_empty(),
             Self::Verdicts(verdicts) => verdicts.is_empty(),

@@ -1,7 +1,7 @@
 //! Fills in the template of a page.
 
 use super::terms::{TERMS, term_of};
-use super::{Block, Live, Page, Section};
+use super::{Block, Live, Page, Section, Verdict};
 use crate::figure::{Drawing, Theme, page_variables};
 use mclv::printable;
 use minijinja::value::Serde;
@@ -77,17 +77,25 @@ struct Parts {
 
 fn parts(page: &Page) -> Parts {
     let mut parts = Parts::default();
-    for section in &page.sections {
-        let section = parts.section(section);
+    for (k, section) in page.sections.iter().enumerate() {
+        // The first section follows the verdict of the page, and need not say it again.
+        let said = if k == 0 { page.verdict() } else { None };
+        let section = parts.section(section, said);
         parts.sections.push(section);
     }
     parts
 }
 
 impl Parts {
-    fn section(&mut self, section: &Section) -> Value {
+    /// A section. Its first block leaves out the verdict that is `said` above.
+    fn section(&mut self, section: &Section, said: Option<&Verdict>) -> Value {
         let id = slug(&section.title);
-        let blocks: Vec<Value> = section.blocks.iter().map(|block| self.block(block, &id)).collect();
+        let mut shown = section.blocks.clone();
+        if let (Some(Block::Verdicts(verdicts)), Some(said)) = (shown.first_mut(), said) {
+            verdicts.retain(|verdict| verdict != said);
+        }
+        shown.retain(|block| !block.is_empty());
+        let blocks: Vec<Value> = shown.iter().map(|block| self.block(block, &id)).collect();
         json!({ "id": id, "title": section.title, "term": self.term(&section.title), "blocks": blocks })
     }
 
@@ -207,6 +215,11 @@ mod tests {
         assert_eq!(shown(&[Level::Note]).0, None);
         assert!(with(&[Level::Note]).html().contains("This page has no verdict."));
         assert!(!with(&[Level::Good]).html().contains("This page has no verdict."));
+        // The section below the verdict of the page does not say it again; the next one does.
+        let good = || Block::Verdicts(vec![Verdict::new(Level::Good, "all is well")]);
+        let page = Page::new("t", "s").with(Section::new("A", [good(), Block::Note("b".into())]));
+        assert_eq!(page.html().matches("all is well").count(), 1);
+        assert_eq!(page.with(Section::new("B", [good()])).html().matches("all is well").count(), 2);
     }
 
     #[test]

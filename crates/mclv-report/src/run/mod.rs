@@ -9,4 +9,4 @@ mod words;
 
 pub use curves::{Against, Spectrum, likelihood, likelihoods, mean_likelihood, spectra, watched};
 pub use several::{Comparison, DataKind, Means, several_runs};
-pub use single::{ModelPictures, ModelTours, ModelView, single_run};
+pub use single::{ModelPictures, ModelTours, ModelView, UnitColumns, single_run};

@@ -25,6 +25,8 @@ pub struct Comparison {
     pub means: Vec<Means>,
     /// The names of the settings that differ, each with its value in every run.
     pub settings: Vec<(String, Vec<String>)>,
+    /// What to know of all runs together, one sentence each.
+    pub notes: Vec<String>,
 }
 
 /// Runs whose likelihoods belong to the same data, prepared in the same way.
@@ -101,8 +103,11 @@ pub fn several_runs(comparison: &Comparison) -> Page {
         Block::Charts { tabs, wide: true, note }
     });
     let likelihoods = unlike(kinds).map(Block::Verdicts).into_iter().chain(charts).collect::<Vec<_>>();
-    let table = [Block::Verdicts(troubles(runs)), Block::Table(table_of_runs(comparison))];
+    let table = [Block::Table(table_of_runs(comparison))];
+    let mut summary = vec![troubles(runs).unwrap_or_else(|| no_troubles(runs))];
+    summary.extend(comparison.notes.iter().map(|note| vec![Verdict::new(Level::Note, note.clone())]));
     Page::new(format!("{} runs", runs.len()), sources(runs))
+        .with(Section::new("Summary", [Block::Verdicts(summary.concat())]))
         .with(Section::new("Likelihood", likelihoods))
         .with(Section::new("Runs", table))
         .with(Section::new("Means over seeds", over_seeds(comparison)))
@@ -121,20 +126,35 @@ fn unlike(kinds: &[DataKind]) -> Option<Vec<Verdict>> {
     (kinds.len() > 1).then(|| vec![Verdict::new(Level::Note, text)])
 }
 
-/// Missing parts of runs, and runs with warnings that lasted to the end.
-fn troubles(runs: &[RunRecord]) -> Vec<Verdict> {
+/// A sentence that no run has troubles, or that no run has ended.
+fn no_troubles(runs: &[RunRecord]) -> Vec<Verdict> {
+    let n_ended = runs.iter().filter(|run| run.is_finished).count();
+    let (level, text) = match n_ended == runs.len() {
+        true => {
+            (Level::Good, "No warning lasted to the end of a run, and no file of a run is missing.".into())
+        }
+        false => (Level::Warning, format!("{} of {} runs have not ended.", runs.len() - n_ended, runs.len())),
+    };
+    vec![Verdict::new(level, text)]
+}
+
+/// Missing parts of runs, and runs with warnings that lasted to the end. `None` without any.
+fn troubles(runs: &[RunRecord]) -> Option<Vec<Verdict>> {
     let mut verdicts = Vec::new();
     for run in runs {
         let missing = run.problems.iter().map(|p| (Level::Bad, format!("{}: missing: {p}", run.name)));
         verdicts.extend(missing.map(|(level, text)| Verdict::new(level, text)));
         let n = run.warnings().iter().filter(|warning| !warning.is_over).count();
         if n > 0 {
-            let text =
-                format!("{}: {n} kinds of warnings lasted to the end; see the report of this run.", run.name);
+            let text = format!(
+                "{}: {n} {} lasted to the end; see the report of this run.",
+                run.name,
+                if n == 1 { "warning" } else { "kinds of warnings" }
+            );
             verdicts.push(Verdict::new(Level::Warning, text));
         }
     }
-    verdicts
+    (!verdicts.is_empty()).then_some(verdicts)
 }
 
 fn sources(runs: &[RunRecord]) -> String {
@@ -203,9 +223,10 @@ fn over_seeds(comparison: &Comparison) -> Vec<Block> {
     };
     let row = |means: &Means| {
         let runs: Vec<&RunRecord> = means.runs.iter().map(|&k| &comparison.runs[k]).collect();
+        let group = comparison.groups.iter().position(|group| *group == means.runs);
         let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
         vec![
-            Cell::text(names.join(", ")),
+            Cell::text(group.map_or_else(|| names.join(", "), |k| comparison.name_of_group(k))),
             Cell::text(estimator(runs[0])),
             Cell::number(runs.len() as f64, runs.len().to_string()),
             cell(means.train),

@@ -13,9 +13,11 @@ use crate::tours::{self, Toured};
 use mclv::modes::ModeShares;
 use mclv::partition::{Agreement, Guarantee, LogZ};
 use mclv::settings::Spelling;
+use mclv::shell;
 use mclv::tour::Extremes;
-use mclv::train::{Metrics, RunRecord, Sitting, WarningHistory};
+use mclv::train::{Metrics, RunRecord, Sitting, Warning, WarningHistory};
 use mclv::{UnitUse, human_seconds};
+use std::path::Path;
 
 /// The part of a page about the model itself.
 #[derive(Default)]
@@ -26,6 +28,9 @@ pub struct ModelView {
     pub tours: Option<ModelTours>,
     /// How the training rows use the hidden units, if the rows could be loaded.
     pub units: Option<UnitUse>,
+    /// Hidden units with the largest weights, and the columns with their weights, if rows are no
+    /// pictures.
+    pub columns: Vec<UnitColumns>,
     /// The shares of modes beside those of the training rows, if they could be estimated.
     pub modes: Option<ModeShares>,
     /// Samples beside the rows of the data, if they could be drawn.
@@ -36,6 +41,14 @@ pub struct ModelView {
     pub is_running: bool,
     /// Problems with the parts above, as sentences.
     pub problems: Vec<String>,
+}
+
+/// A hidden unit and the columns with its largest weights.
+pub struct UnitColumns {
+    /// The number of the unit, from 0.
+    pub unit: usize,
+    /// The names of columns, with the weights between the unit and them.
+    pub columns: Vec<(String, f32)>,
 }
 
 /// Pictures of a model.
@@ -106,6 +119,7 @@ pub fn single_run(
         .with(Section::new("Modes", modes))
         .with(Section::new("Generated against data", beside_data))
         .with(Section::new("Pictures", view.pictures.as_ref().map_or_else(Vec::new, picture_blocks)))
+        .with(Section::new("Hidden units", unit_blocks(&view.columns)))
         .with(Section::new("log Z", log_z))
         .with(Section::new("Provenance", provenance(run)))
 }
@@ -140,6 +154,23 @@ fn picture_blocks(shown: &ModelPictures) -> Vec<Block> {
         blocks.push(Block::pictures(grid, "E[v | E[h|v]]: one mean-field step."));
     }
     blocks
+}
+
+/// The columns that hidden units depend on.
+fn unit_blocks(units: &[UnitColumns]) -> Vec<Block> {
+    if units.is_empty() {
+        return Vec::new();
+    }
+    let cell = |(column, weight): &(String, f32)| format!("{column} {weight:+.2}");
+    let row = |unit: &UnitColumns| {
+        let columns: Vec<String> = unit.columns.iter().map(cell).collect();
+        vec![Cell::text(format!("h{}", unit.unit)), Cell::text(columns.join(", "))]
+    };
+    let note = "The hidden units with the largest weights, and the columns with the largest weights of each. If the \
+                weight is positive, the unit is on more often in rows where the column is 1.";
+    let header = ["unit", "columns with the largest weights"].map(Column::text).into();
+    let rows = units.iter().map(row).collect();
+    vec![Block::Note(note.into()), Block::Table(Table { header, rows, sortable: false, runs: Vec::new() })]
 }
 
 fn likelihood_note(run: &RunRecord) -> String {
@@ -239,12 +270,17 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
         verdicts.push(Verdict::new(level, format!("{when}: {}", latest.in_words(Spelling::Flags))));
     }
     if let Some(UnitUse { n_hidden, n_dead, n_saturated, n_idle }) = view.units {
-        for (n, what) in [
-            (n_dead, "are off for every training row"),
-            (n_saturated, "are on for every training row"),
-            (n_idle, "are idle: their probabilities hardly differ between rows"),
+        for (n, of_one, of_several) in [
+            (n_dead, "is off for every training row", "are off for every training row"),
+            (n_saturated, "is on for every training row", "are on for every training row"),
+            (
+                n_idle,
+                "is idle: its probability hardly differs between rows",
+                "are idle: their probabilities hardly differ between rows",
+            ),
         ] {
             if n > 0 {
+                let what = if n == 1 { of_one } else { of_several };
                 let text =
                     format!("{n} of {n_hidden} hidden units {what}. Fewer hidden units would be enough.");
                 // One unit of many is a note, not a warning.
@@ -258,12 +294,14 @@ fn verdicts(run: &RunRecord, view: &ModelView) -> Vec<Verdict> {
         verdicts.push(Verdict::new(
             Level::Note,
             format!(
-                "Training is not finished: it has made {done} epochs. Continue with mclv train --resume {}",
-                run.folder.path().display()
+                "Training is not finished: it has made {done} epochs. Continue with: mclv train --resume {}",
+                shell::path(run.folder.path())
             ),
         ));
     }
-    if let Some((epoch, fall)) = run.fall() {
+    // The warning of overfitting says the same.
+    let overfits = warnings.iter().any(|w| matches!(w.latest, Warning::Overfitting { .. }));
+    if let Some((epoch, fall)) = run.fall().filter(|_| !overfits) {
         let cure = "use best.safetensors, --patience, or fewer epochs.";
         let text = format!("The likelihood was {fall:.2} nats better after epoch {epoch}; {cure}");
         verdicts.push(Verdict::new(Level::Warning, text));
@@ -292,9 +330,12 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
     let mut blocks = vec![Block::facts(facts)];
     blocks.extend(sittings(&run.sittings));
     if let Some(config) = &run.config {
-        let (path, file) = (run.folder.path().display(), run.folder.config());
+        let (path, file) = (run.folder.path(), run.folder.config());
+        let mut again = path.as_os_str().to_owned();
+        again.push("-again");
+        let command =
+            format!("mclv train --config {} --output {}", shell::path(&file), shell::path(Path::new(&again)));
         let file = file.file_name().unwrap_or_default().to_string_lossy();
-        let command = format!("mclv train --config {path}/{file} --output {path}-again");
         blocks.push(Block::Note(
             "This command repeats the run bit for bit, with any number of threads:".into(),
         ));
@@ -302,6 +343,11 @@ fn provenance(run: &RunRecord) -> Vec<Block> {
         blocks.push(Block::Details(file.into(), vec![Block::Code(config.clone())]));
     }
     blocks
+}
+
+/// A number and its unit, which stay on one line.
+fn whole(text: &str) -> String {
+    text.replace(' ', "\u{a0}")
 }
 
 /// When, on which machine and by which command the run was made.
@@ -312,10 +358,10 @@ fn sittings(sittings: &[Sitting]) -> Vec<Block> {
             if sitting.n_ranks > 1 { format!("{} processes, ", sitting.n_ranks) } else { String::new() };
         vec![
             Cell::text(sitting.date()),
-            Cell::text(sitting.seconds().map_or("not recorded".into(), |s| human_seconds(s as f64))),
+            Cell::text(sitting.seconds().map_or("not recorded".into(), |s| whole(&human_seconds(s as f64)))),
             Cell::text(format!("{} to {to}", sitting.from_epoch)),
             Cell::text(format!("{}, {} cores, {}", sitting.machine, sitting.n_cores, sitting.kernels)),
-            Cell::text(format!("{ranks}{} threads", sitting.n_threads)),
+            Cell::text(format!("{ranks}{}", whole(&format!("{} threads", sitting.n_threads)))),
             Cell::text(sitting.command_line().unwrap_or_else(|| "from a library".into())),
         ]
     };

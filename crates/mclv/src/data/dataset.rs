@@ -97,9 +97,64 @@ pub struct DataProvenance {
     /// The height and width, if rows are pictures.
     #[serde(default)]
     pub image_shape: Option<(usize, usize)>,
+    /// The names of the columns, if the file has a header. Empty if it has none, or if the names are
+    /// longer than a megabyte.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub column_names: Vec<String>,
+}
+
+/// The most letters of column names that a provenance keeps.
+const MAX_NAMES: usize = 1 << 20;
+
+/// The names, or none if they are too long to be kept.
+pub(super) fn kept_names(names: Vec<String>) -> Vec<String> {
+    let n_letters: usize = names.iter().map(String::len).sum();
+    if n_letters > MAX_NAMES { Vec::new() } else { names }
 }
 
 impl DataProvenance {
+    /// Returns the name of a column: that of the header, or else its number from 1.
+    ///
+    /// ```
+    /// use mclv::data::{Dataset, Rows};
+    /// let mut toy = Dataset::from_rows("toy", Rows::from_values("toy", 2, vec![0.0, 1.0])?).provenance;
+    /// assert_eq!(toy.column_name(0), "column 1");
+    /// toy.column_names = vec!["wings".into(), "fins".into()];
+    /// assert_eq!(toy.column_name(0), "wings");
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    pub fn column_name(&self, column: usize) -> String {
+        self.column_names.get(column).cloned().unwrap_or_else(|| format!("column {}", column + 1))
+    }
+
+    /// Rejects data whose columns have the names of these data in another order. Names that differ
+    /// otherwise are accepted.
+    ///
+    /// # Errors
+    /// If the order differs.
+    pub fn check_order(&self, other: &Self) -> Result<()> {
+        let sorted = |names: &[String]| {
+            let mut names = names.to_vec();
+            names.sort_unstable();
+            names
+        };
+        let (names, others) = (&self.column_names, &other.column_names);
+        let differs = names.iter().zip(others).position(|(name, other)| name != other);
+        match differs {
+            Some(k) if sorted(names) == sorted(others) => Err(Error::malformed(
+                &other.source,
+                format!(
+                    "has the columns of {} in another order (column {} is {}, not {}); put them in the same order",
+                    self.source,
+                    k + 1,
+                    others[k],
+                    names[k]
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// The preprocessing in words for people.
     pub fn preparation(&self) -> &str {
         if self.preprocessing == "none" { "values unchanged" } else { &self.preprocessing }
@@ -148,6 +203,7 @@ impl Dataset {
             n_rows: rows.n_rows(),
             n_columns: rows.n_columns(),
             image_shape: None,
+            column_names: Vec::new(),
         };
         Self { name, rows, labels: None, image_shape: None, best_log_likelihood: None, provenance }
     }

@@ -52,6 +52,7 @@ pub(super) fn make(split: Split) -> Result<Dataset> {
             n_rows: range.len(),
             n_columns: N_COLUMNS,
             image_shape: None,
+            column_names: Vec::new(),
         },
     })
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::dataset::kept_names;
 use super::scale::Values;
 use super::{DataProvenance, Dataset, Labels, Rows, Split, csv, hdf5, idx, npy, npz};
 use crate::progress::{Progress, Silent};
@@ -42,7 +43,6 @@ pub(super) struct FileRows {
     pub dataset: Dataset,
     pub splits: Option<Vec<Split>>,
     pub format: String,
-    pub column_names: Vec<String>,
 }
 
 /// A file format.
@@ -157,6 +157,7 @@ pub(super) fn read_as(path: &Path, reading: &Reading<'_>) -> Result<FileRows> {
         n_rows,
         n_columns: table.rows.n_columns(),
         image_shape: None,
+        column_names: kept_names(table.column_names),
     };
     let dataset = Dataset {
         name,
@@ -166,7 +167,7 @@ pub(super) fn read_as(path: &Path, reading: &Reading<'_>) -> Result<FileRows> {
         best_log_likelihood: None,
         provenance,
     };
-    Ok(FileRows { dataset, splits: table.splits, format: table.format, column_names: table.column_names })
+    Ok(FileRows { dataset, splits: table.splits, format: table.format })
 }
 
 /// Reads the part of each row of a data file from a file of its own: a text with a word for each

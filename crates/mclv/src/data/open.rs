@@ -9,8 +9,8 @@ use super::named::sets;
 use super::preprocess::binarize_split;
 use super::set_files::SetFiles;
 use super::{
-    Binarize, DataSpec, Dataset, Mirrors, PartRows, Parts, SearchPath, Split, bars_and_stripes, catalogue,
-    digits, file, ising,
+    Binarize, DataProvenance, DataSpec, Dataset, Mirrors, PartRows, Parts, SearchPath, Split,
+    bars_and_stripes, catalogue, digits, file, ising,
 };
 use crate::progress::Progress;
 use crate::team::{self, Facts};
@@ -276,13 +276,21 @@ impl WholeFile {
     }
 }
 
+/// The columns of a source, which the files of its parts must have too.
+struct Like<'a> {
+    name: &'a str,
+    n_columns: usize,
+    /// The names of the columns, if the source is a file.
+    provenance: Option<&'a DataProvenance>,
+}
+
 impl PartFile {
     /// Returns the rows, which must have as many columns as the source.
     fn read(
         &mut self,
         split: Split,
         spec: &DataSpec,
-        like: (&str, usize),
+        like: Like<'_>,
         progress: &dyn Progress,
     ) -> Result<&Dataset> {
         if self.rows.is_none() {
@@ -290,10 +298,13 @@ impl PartFile {
             let reading = Reading { label_column, split_column: None, values: spec.values()?, progress };
             let rows = agree(file::read_as(&spec.locate(&self.path), &reading))?.dataset;
             team::agree(&Facts::default().with(&content_of(&self.path), &rows.provenance.sha256))?;
-            let (name, expected) = like;
+            let Like { name, n_columns: expected, .. } = like;
             if rows.n_columns() != expected {
                 let what = format!("columns of {} ({split} rows), as many as those of {name}", self.path);
                 return Err(Error::ShapeMismatch { what, expected, got: rows.n_columns() });
+            }
+            if let Some(like) = like.provenance {
+                like.check_order(&rows.provenance)?;
             }
             self.rows = Some(rows);
         }
@@ -383,7 +394,7 @@ impl DataSource<'_> {
     /// Returns the names of the columns of a file. Empty if it has none.
     pub fn column_names(&self) -> &[String] {
         match &self.content {
-            Content::File(whole) => &whole.rows.column_names,
+            Content::File(whole) => &whole.rows.dataset.provenance.column_names,
             _ => &[],
         }
     }
@@ -489,15 +500,20 @@ impl Content<'_> {
         PartRows::some(n_rows, &from)
     }
 
-    /// Returns the name and the number of columns of the source.
-    fn shape(&self) -> (&str, usize) {
-        match self {
+    /// Describes the columns of the source.
+    fn shape(&self) -> Like<'_> {
+        let (name, n_columns) = match self {
             Self::File(whole) => (whole.rows.dataset.name.as_str(), whole.rows.dataset.n_columns()),
             Self::Set(files) => (files.name(), files.n_columns()),
             Self::Digits => ("digits", digits::N_COLUMNS),
             Self::BarsAndStripes { side } => ("bars-and-stripes", side * side),
             Self::Ising { .. } => ("ising", ising::N_SITES),
-        }
+        };
+        let provenance = match self {
+            Self::File(whole) => Some(&whole.rows.dataset.provenance),
+            _ => None,
+        };
+        Like { name, n_columns, provenance }
     }
 }
 

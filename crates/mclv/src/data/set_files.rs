@@ -174,6 +174,7 @@ impl<'a> SetFiles<'a> {
             n_rows: rows.n_rows(),
             n_columns: rows.n_columns(),
             image_shape: None,
+            column_names: Vec::new(),
         };
         Dataset { name, rows, labels: None, image_shape: None, best_log_likelihood: None, provenance }
     }

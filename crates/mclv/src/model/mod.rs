@@ -12,7 +12,7 @@ mod units;
 pub use centring::Offsets;
 pub use init::Init;
 pub use rbm::Rbm;
-pub use units::UnitUse;
+pub use units::{StrongUnit, UnitUse};
 
 #[cfg(test)]
 pub(crate) use rbm::tests;

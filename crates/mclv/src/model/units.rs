@@ -43,7 +43,43 @@ impl UnitUse {
     }
 }
 
+/// A hidden unit and the visible units that it depends on most.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StrongUnit {
+    /// The hidden unit, counted from 0.
+    pub unit: usize,
+    /// Visible units, counted from 0, with their weights: those of the largest absolute weight, in
+    /// descending order.
+    pub weights: Vec<(usize, f32)>,
+}
+
 impl Rbm {
+    /// Returns the hidden units with the largest weights (by their norm, in descending order), each
+    /// with the visible units that it depends on most.
+    ///
+    /// ```
+    /// use mclv::Rbm;
+    /// let rbm = Rbm::new(3, 2, &[0.1, 2.0, 0.2, -3.0, 0.0, 0.5], &[0.0; 3], &[0.0; 2])?;
+    /// let strong = rbm.strongest_units(1, 2);
+    /// assert_eq!((strong[0].unit, strong[0].weights.as_slice()), (1, [(1, -3.0), (0, 2.0)].as_slice()));
+    /// # Ok::<(), mclv::Error>(())
+    /// ```
+    pub fn strongest_units(&self, n_units: usize, n_weights: usize) -> Vec<StrongUnit> {
+        let (weights, n_hidden) = (self.weights(), self.n_hidden());
+        let of_unit = |j: usize| weights.iter().skip(j).step_by(n_hidden).copied();
+        let square = |j: usize| of_unit(j).map(|w| f64::from(w).powi(2)).sum::<f64>();
+        let mut units: Vec<(usize, f64)> = (0..n_hidden).map(|j| (j, square(j))).collect();
+        units.sort_by(|a, b| b.1.total_cmp(&a.1));
+        units.truncate(n_units);
+        let strong = |(unit, _): (usize, f64)| {
+            let mut weights: Vec<(usize, f32)> = of_unit(unit).enumerate().collect();
+            weights.sort_by(|a, b| b.1.abs().total_cmp(&a.1.abs()));
+            weights.truncate(n_weights);
+            StrongUnit { unit, weights }
+        };
+        units.into_iter().map(strong).collect()
+    }
+
     /// Counts the hidden units that do nothing for `rows`. A few hundred rows are enough.
     ///
     /// # Cost

@@ -153,6 +153,28 @@ impl Samples {
         arrays.extend(self.means.as_ref().map(|means| ("means", reals_to_npy(&spins(means)))));
         to_npz(&arrays)
     }
+
+    /// Returns the bytes of a `.csv` file: a header with the names of the columns if there are some,
+    /// and a line for each sample, or for its means if they were requested. With `spins`, −1 stands
+    /// for 0.
+    pub fn to_csv(&self, names: &[String], spins: bool) -> Vec<u8> {
+        let rows = self.rows();
+        let cell = |r: usize, i: usize| {
+            let value = rows.get(r, i);
+            let value = if spins { 2.0 * value - 1.0 } else { value };
+            if self.means.is_some() { format!("{value:?}") } else { format!("{value}") }
+        };
+        let mut writer = ::csv::Writer::from_writer(Vec::new());
+        let mut write = || -> ::csv::Result<()> {
+            if names.len() == rows.n_columns() {
+                writer.write_record(names)?;
+            }
+            (0..rows.n_rows())
+                .try_for_each(|r| writer.write_record((0..rows.n_columns()).map(|i| cell(r, i))))
+        };
+        write().expect("memory takes all that is written to it");
+        writer.into_inner().expect("memory takes all that is written to it")
+    }
 }
 
 /// Returns the reason to doubt samples after `burn_in` steps, a share of which is not renewed.

@@ -19,7 +19,7 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 29] = [
+const OTHER_NAMES: [&str; 30] = [
     "binarize",
     "burn-in",
     "exact-samples",
@@ -28,6 +28,7 @@ const OTHER_NAMES: [&str; 29] = [
     "ladder-steps",
     "max-length",
     "max-steps",
+    "mean",
     "method",
     "n-betas",
     "n-clusters",

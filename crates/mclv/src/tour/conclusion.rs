@@ -1,4 +1,4 @@
-//! The conclusion from tours and independent chains: the model memorised its rows, its chain mixes,
+//! The conclusion from tours and independent chains: the model is concentrated on the states of its rows, its chain mixes,
 //! or its chain is stuck.
 
 use super::{End, StartedFrom, StoppingSet, TourTheory, Tours, Witnesses};
@@ -13,9 +13,9 @@ const STUCK_R_HAT: f64 = 1.2;
 /// If tours predict at least this number of visits to the set for a chain in equilibrium, every
 /// chain should make one.
 const MANY_VISITS: f64 = 20.0;
-/// The model has memorised the rows if at least this share of its probability lies on their hidden
+/// The model is concentrated on the rows if at least this share of its probability lies on their hidden
 /// states …
-const MEMORISED: f64 = 0.9;
+const CONCENTRATED: f64 = 0.9;
 /// … and these are at most this share of all hidden states. A set of all states holds all
 /// probability.
 const SMALL_SET: f64 = 0.5;
@@ -25,8 +25,9 @@ const SMALL_SET: f64 = 0.5;
 #[serde(rename_all = "kebab-case")]
 pub enum TourVerdict {
     /// The chain mixes, and at least 90 % of the model's probability lies on the hidden states of
-    /// the rows.
-    Memorised,
+    /// the rows. Versions up to 0.1 called this "memorised".
+    #[serde(alias = "memorised")]
+    Concentrated,
     /// The chain mixes: independent chains agree and reach the stopping set.
     Mixing,
     /// The chain does not mix: independent chains differ, or those from random states do not reach
@@ -82,7 +83,7 @@ impl Conclusion {
     /// of the same set if the model can be enumerated.
     ///
     /// # Guarantee
-    /// "Mixing" and "memorised" mean that no evidence against them was found. No finite number of
+    /// "Mixing" and "concentrated" mean that no evidence against them was found. No finite number of
     /// chains can show a mode that none of them visits.
     ///
     /// # Cost
@@ -158,7 +159,7 @@ fn judge(witnesses: &Witnesses, set_probability: f64, share_of_states: f64) -> T
         Some(_) => TourVerdict::Unclear,
         // The chains agree with each other, but say little about the stopping set.
         None if few_reached => TourVerdict::Unclear,
-        None if set_probability >= MEMORISED && share_of_states <= SMALL_SET => TourVerdict::Memorised,
+        None if set_probability >= CONCENTRATED && share_of_states <= SMALL_SET => TourVerdict::Concentrated,
         None => TourVerdict::Mixing,
     }
 }
@@ -182,10 +183,12 @@ impl std::fmt::Display for Conclusion {
             format!("{n_reached} of the {n_random} chains from random states reached the stopping set");
         let mass = format!("{:.1} %", 100.0 * self.set_probability);
         match self.verdict {
-            TourVerdict::Memorised => write!(
+            TourVerdict::Concentrated => write!(
                 f,
-                "memorised: {mass} of the probability lies on the hidden states of the rows, which are {} of all \
-                 hidden states. {chains} agree after {n_steps} steps (R-hat {r_hat}), and {reached}: {chain} mixes.",
+                "concentrated: {mass} of the probability lies on the hidden states of the rows, which are {} of all \
+                 hidden states. {chains} agree after {n_steps} steps (R-hat {r_hat}), and {reached}: {chain} mixes. \
+                 This does not say that the model repeats its rows: compare the likelihoods of training and \
+                 validation rows.",
                 small_percent(self.share_of_states)
             ),
             TourVerdict::Mixing => write!(
@@ -279,11 +282,11 @@ mod tests {
 
     /// Two states of 64 hold nearly all probability, and the chain moves between them.
     #[test]
-    fn mass_on_few_states_with_a_chain_that_moves_is_called_memorised() {
+    fn mass_on_few_states_with_a_chain_that_moves_is_called_concentrated() {
         // Strong hidden biases switch off all but the states 0 and 1.
         let rbm = Rbm::new(4, 6, &[0.3; 24], &[0.0; 4], &[0.0, -9.0, -9.0, -9.0, -9.0, -9.0]).unwrap();
         let conclusion = conclude(&rbm, vec![0, 1], 3);
-        assert_eq!(conclusion.verdict, TourVerdict::Memorised, "{conclusion}");
+        assert_eq!(conclusion.verdict, TourVerdict::Concentrated, "{conclusion}");
         // A set of all hidden states holds all probability of any model.
         let rbm = random_rbm(5, 3, 0.5, 1);
         let all = conclude(&rbm, (0..8).collect(), 3);

@@ -31,6 +31,11 @@ pub struct BestModel {
     pub log_likelihood: f64,
     /// `log Z` of the model, with which the likelihood was computed.
     pub log_z: LogZ,
+    /// The standard error of its lead: of the difference between its likelihood and that of the last
+    /// model, for other rows and from both `log Z`. `None` for the last model itself, and if the
+    /// error is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lead_std_err: Option<f64>,
 }
 
 impl BestModel {
@@ -212,7 +217,7 @@ mod tests {
     }
 
     fn model(epoch: usize, log_likelihood: f64, std_err: Option<f64>) -> BestModel {
-        BestModel { epoch, log_likelihood, log_z: log_z(std_err) }
+        BestModel { epoch, log_likelihood, log_z: log_z(std_err), lead_std_err: None }
     }
 
     /// A standard normal number, by twelve uniform ones.

@@ -47,17 +47,6 @@ impl RunFolder {
         Self { path: path.into() }
     }
 
-    /// Names the run that `path` belongs to: the run in the folder `path`, or, if `path` is a model,
-    /// checkpoint or snapshot inside a run folder, that run.
-    pub fn of(path: impl AsRef<Path>) -> Self {
-        let path = path.as_ref();
-        let is_file = path.is_file();
-        let holders = path.ancestors().skip(1).take(if is_file { 2 } else { 0 });
-        let named =
-            |folder: &Path| Self::new(if folder.as_os_str().is_empty() { Path::new(".") } else { folder });
-        holders.map(named).find(Self::holds_a_run).unwrap_or_else(|| Self::new(path))
-    }
-
     /// Returns the path of the folder itself.
     pub fn path(&self) -> &Path {
         &self.path
@@ -490,26 +479,6 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_a_run_stands_for_the_run_and_a_run_for_its_best_model() {
-        let (_temporary, folder) = folder();
-        assert_eq!(folder.standing_model(), None);
-        std::fs::create_dir_all(folder.checkpoints()).unwrap();
-        let files = [folder.checkpoint(), folder.model(), folder.best_model()];
-        for file in &files {
-            std::fs::write(file, "").unwrap();
-            assert_eq!(folder.standing_model().as_ref(), Some(file));
-        }
-        // Without settings the folder holds no run.
-        assert_eq!(RunFolder::of(&files[1]), RunFolder::new(&files[1]));
-        std::fs::write(folder.config(), "").unwrap();
-        for file in files.iter().chain([&folder.config()]) {
-            assert_eq!(RunFolder::of(file), folder, "{}", file.display());
-        }
-        assert_eq!(RunFolder::of(folder.path()), folder);
-        assert_eq!(RunFolder::of(folder.checkpoints()).path(), folder.checkpoints());
-    }
-
-    #[test]
     fn damaged_metrics_are_refused_or_left_out() {
         let (_temporary, folder) = folder();
         let line = |k| serde_json::to_string(&epoch(k, None)).unwrap();
@@ -579,6 +548,7 @@ mod tests {
                     &crate::progress::Silent,
                 )
                 .unwrap(),
+                lead_std_err: None,
             });
             record(metrics)
         };

@@ -40,6 +40,14 @@ const MIN_ESS: f64 = 0.1;
 const MIN_BITS: usize = 1000;
 const MIN_STEPS: usize = 20;
 const MIN_MOVED: f64 = 0.01;
+/// A model overfits if training rows are more likely than validation rows by more than this many
+/// standard errors of the difference. A model that does not depend on the choice of training rows
+/// exceeds it in 1 of 700 runs.
+const GAP_ERRORS: f64 = 3.0;
+/// And an earlier model must be better for validation rows: by more than this many standard errors of
+/// its lead, and by this share of the gap. A smaller lead is not worth a word.
+const LEAD_ERRORS: f64 = 3.0;
+const LEAD_SHARE: f64 = 0.1;
 
 /// A problem of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -88,6 +96,20 @@ pub enum Warning {
     LikelihoodFalls {
         /// Difference from the best evaluation, in nats.
         by: f64,
+        /// What to do.
+        #[serde(default)]
+        advice: Vec<Advice>,
+    },
+    /// The model fits its training rows, but no longer validation rows.
+    Overfitting {
+        /// The likelihood of training rows minus that of validation rows, in nats per row.
+        gap: f64,
+        /// The standard error of the gap over rows.
+        std_err: f64,
+        /// The epoch of the best model.
+        best_epoch: usize,
+        /// The likelihood of validation rows under the best model minus that under the last one.
+        lead: f64,
         /// What to do.
         #[serde(default)]
         advice: Vec<Advice>,
@@ -152,6 +174,8 @@ pub enum Advice {
     CarryOn,
     /// Use ladders with more rungs.
     MoreRungs,
+    /// Train for fewer epochs.
+    FewerEpochs,
 }
 
 impl Advice {
@@ -168,6 +192,7 @@ impl Advice {
             Self::MoreRows => "a larger stopping set (`row-fraction`)",
             Self::CarryOn => "`unfinished = carry`",
             Self::MoreRungs => "longer ladders (`n-rungs`)",
+            Self::FewerEpochs => "fewer epochs (`epochs`)",
         }
     }
 
@@ -230,6 +255,15 @@ impl std::fmt::Display for Warning {
                     f,
                     "the likelihood of the training rows fell by {by:.2} nats while the reconstruction error \
                      improved.{}",
+                    Advice::sentence(advice)
+                )
+            }
+            Self::Overfitting { gap, std_err, best_epoch, lead, advice } => {
+                write!(
+                    f,
+                    "the model overfits: training rows are {gap:.2} nats more likely than validation rows (standard \
+                     error {std_err:.2}), and validation rows were {lead:.2} nats more likely after epoch \
+                     {best_epoch}. The model of that epoch is kept as the best one.{}",
                     Advice::sentence(advice)
                 )
             }
@@ -304,6 +338,7 @@ pub(super) fn judge(
         }
         warnings.push(Warning::LikelihoodFalls { by, advice });
     }
+    warnings.extend(of_overfitting(metrics, settings));
     let n_updates = settings.n_updates(n_rows);
     // The warm-up has an estimator of its own.
     let gradient = match &settings.warm_up {
@@ -362,6 +397,25 @@ fn of_units(metrics: &Metrics, settings: &CheckedSettings, n_rows: usize) -> Vec
     warnings
 }
 
+/// The warning of the last evaluation that the model overfits. Whoever stops early by patience has
+/// taken care of it.
+fn of_overfitting(metrics: &Metrics, settings: &CheckedSettings) -> Option<Warning> {
+    let validation = metrics.validation_log_likelihood?;
+    let gap = metrics.train_log_likelihood? - validation;
+    let std_err = metrics.train_rows?.std_err?.hypot(metrics.validation_rows?.std_err?);
+    let best = metrics.best.as_ref()?;
+    let lead = best.log_likelihood - validation;
+    let is_early = best.epoch < metrics.epoch && settings.patience.is_none();
+    let is_clear = gap > GAP_ERRORS * std_err && lead > LEAD_ERRORS * best.lead_std_err?;
+    if !is_early || !is_clear || lead < LEAD_SHARE * gap {
+        return None;
+    }
+    let decay = (settings.l2 == 0.0).then_some(Advice::Decay);
+    let advice = [Some(Advice::FewerUnits), decay, Some(Advice::FewerEpochs)];
+    let (advice, best_epoch) = (advice.into_iter().flatten().collect(), best.epoch);
+    Some(Warning::Overfitting { gap, std_err, best_epoch, lead, advice })
+}
+
 /// Warnings about the tours of an epoch. `advice` is for tours that do not return.
 fn of_tours(tours: &TourInfo, n_updates: usize, starts: Starts, advice: Vec<Advice>) -> Vec<Warning> {
     let mut warnings = Vec::new();
@@ -387,7 +441,11 @@ fn of_tours(tours: &TourInfo, n_updates: usize, starts: Starts, advice: Vec<Advi
 mod tests {
     use super::*;
     use crate::gradient::TemperingInfo;
+    use crate::model::Rbm;
+    use crate::partition;
+    use crate::progress::Silent;
     use crate::settings::{EstimatorName, Settings};
+    use crate::train::{BestModel, JudgedRows};
 
     fn settings(gradient: EstimatorName) -> CheckedSettings {
         let settings = Settings { gradient: Some(gradient), epochs: Some(10.into()), ..Settings::default() };
@@ -456,6 +514,39 @@ mod tests {
             assert!(!text.contains("gradient=") && text.contains("learning_rate"), "{text}");
             assert_eq!(text.contains("(k)"), gradient != EstimatorName::Exact, "{text}");
         }
+    }
+
+    /// Each condition of overfitting is needed.
+    #[test]
+    fn overfitting_takes_a_gap_and_a_better_earlier_model() {
+        let judged = |gap: f64, lead: f64, best_epoch: usize, patience: Option<usize>| {
+            let rows = |n_rows, std_err| Some(JudgedRows { n_rows, std_err: Some(std_err) });
+            let rbm = Rbm::new(1, 1, &[0.0], &[0.0], &[0.0]).unwrap();
+            let best = BestModel {
+                epoch: best_epoch,
+                log_likelihood: -8.0 + lead,
+                log_z: partition::exact(&rbm, &Default::default(), &Silent).unwrap(),
+                lead_std_err: Some(0.1),
+            };
+            let metrics = Metrics {
+                epoch: 10,
+                n_hidden: 9,
+                train_log_likelihood: Some(-8.0 + gap),
+                validation_log_likelihood: Some(-8.0),
+                train_rows: rows(100, 0.3),
+                validation_rows: rows(50, 0.4),
+                best: Some(best),
+                ..Default::default()
+            };
+            let settings = CheckedSettings { patience, ..settings(EstimatorName::Exact) };
+            kinds(&judge(&metrics, &settings, 100, None))
+        };
+        assert_eq!(judged(1.6, 0.4, 5, None), ["overfitting"]);
+        assert!(judged(1.4, 0.4, 5, None).is_empty(), "the gap may be chance");
+        assert!(judged(1.6, 0.2, 5, None).is_empty(), "the lead may be chance");
+        assert!(judged(5.0, 0.4, 5, None).is_empty(), "the lead is small");
+        assert!(judged(1.6, 0.4, 10, None).is_empty(), "the last model is the best");
+        assert!(judged(1.6, 0.4, 5, Some(3)).is_empty(), "training was to stop early");
     }
 
     /// Warnings from files without advice can be read.

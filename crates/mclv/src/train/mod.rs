@@ -14,6 +14,7 @@ mod optimizer;
 mod run;
 mod session;
 mod sitting;
+mod standing;
 #[cfg(test)]
 mod tests;
 mod timetable;
@@ -34,4 +35,5 @@ pub use monitor::{JudgedRows, Metrics};
 pub use run::{Run, RunInput, StartModel};
 pub use session::Session;
 pub use sitting::Sitting;
+pub use standing::{Standing, SweepFolder, find_model};
 pub use training::{Outcome, Trained, Training};

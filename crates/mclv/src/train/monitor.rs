@@ -345,6 +345,21 @@ pub(super) fn mean_log_likelihood(rbm: &Rbm, part: Weighted<'_>, log_z: &LogZ) -
     Ok(weights::mean(&rbm.log_likelihoods(part.rows, log_z)?, part.weights))
 }
 
+/// Returns the standard error of the difference of two models' likelihoods of the same rows: over
+/// rows, and from both `log Z`. `None` if it is not known.
+pub(super) fn std_err_of_difference(
+    (rbm, log_z): (&Rbm, &LogZ),
+    (other, other_log_z): (&Rbm, &LogZ),
+    part: Weighted<'_>,
+) -> Result<Option<f64>> {
+    let mut differences = rbm.log_likelihoods(part.rows, log_z)?;
+    let others = other.log_likelihoods(part.rows, other_log_z)?;
+    differences.iter_mut().zip(others).for_each(|(difference, other)| *difference -= other);
+    let of_rows = weights::std_err(&differences, part.weights);
+    let errors = [of_rows, log_z.std_err, other_log_z.std_err];
+    Ok(errors.into_iter().try_fold(0.0f64, |sum, error| Some(sum.hypot(error?))))
+}
+
 /// Returns `log Z` by tours to states of the rows, with a standard error of about 0.03. Returns
 /// `None` if pilot tours do not all return, do not show the tail of their lengths, or forecast more
 /// steps than the budget allows.

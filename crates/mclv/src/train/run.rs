@@ -104,11 +104,12 @@ pub(super) struct Description {
 
 impl Description {
     /// Describes rows in memory.
-    pub(super) fn of_memory(train: &Rows, settings: &CheckedSettings) -> Self {
+    pub(super) fn of_memory(train: &Rows, column_names: Vec<String>, settings: &CheckedSettings) -> Self {
         let data = DataSpec { source: "memory".into(), ..DataSpec::default() };
+        let provenance = Dataset::from_rows("memory", train.clone()).provenance;
         Self {
             input: RunInput { data, train: settings.settings(), ..RunInput::default() },
-            data: Dataset::from_rows("memory", train.clone()).provenance,
+            data: DataProvenance { column_names, ..provenance },
             weights_sha256: None,
             files: Vec::new(),
         }
@@ -234,25 +235,9 @@ impl Run {
     /// # Errors
     /// Those of [`open`](Self::open), or if the run has not ended.
     pub fn extend(folder: &Path, n_epochs: usize, progress: &dyn Progress) -> Result<Self> {
-        let files = RunFolder::new(folder);
         let mut input = Self::input_of(folder)?;
-        let (done, epochs) = (Snapshot::load(folder)?.epoch, input.train.check_without_rows()?.epochs);
-        if n_epochs == 0 {
-            return Err(Error::InvalidSetting {
-                name: "epochs",
-                value: "0".into(),
-                cure: "give the number of epochs to add to the run",
-            });
-        }
-        // The model at the end is there if all epochs are done, or if patience ran out.
-        let is_ended = |model: ModelFile| model.provenance.history["epoch"] == done;
-        if done < epochs && !ModelFile::load(files.model()).is_ok_and(is_ended) {
-            return Err(Error::Unfinished { path: folder.into(), done, epochs });
-        }
-        let restarts = input.train.restarts.take().unwrap_or_default();
-        input.train.restarts = Some(if done > 0 { restarts.and(done) } else { restarts });
-        input.train.epochs = Some((done + n_epochs).into());
-        Ok(Self { extended_after: Some(done), ..Self::without_start(input, progress)? })
+        let extended_after = Some(add_epochs(folder, &mut input.train, n_epochs)?);
+        Ok(Self { extended_after, ..Self::without_start(input, progress)? })
     }
 
     /// Reads the configuration of the run in a folder. Its data may have moved with the folder.
@@ -356,6 +341,28 @@ impl Run {
             None => training,
         }
     }
+}
+
+/// Adds epochs with a new schedule to the settings of the finished run in a folder. Returns the
+/// number of epochs made.
+pub(super) fn add_epochs(folder: &Path, train: &mut Settings, n_epochs: usize) -> Result<usize> {
+    let (done, epochs) = (Snapshot::load(folder)?.epoch, train.check_without_rows()?.epochs);
+    if n_epochs == 0 {
+        return Err(Error::InvalidSetting {
+            name: "epochs",
+            value: "0".into(),
+            cure: "give the number of epochs to add to the run",
+        });
+    }
+    // The model at the end is there if all epochs are done, or if patience ran out.
+    let is_ended = |model: ModelFile| model.provenance.history["epoch"] == done;
+    if done < epochs && !ModelFile::load(RunFolder::new(folder).model()).is_ok_and(is_ended) {
+        return Err(Error::Unfinished { path: folder.into(), done, epochs });
+    }
+    let restarts = train.restarts.take().unwrap_or_default();
+    train.restarts = Some(if done > 0 { restarts.and(done) } else { restarts });
+    train.epochs = Some((done + n_epochs).into());
+    Ok(done)
 }
 
 /// Reads the model to start from, and fills in its digest.

@@ -4,7 +4,7 @@ use super::best::{self, Best, BestModel, Judgement, Look};
 use super::files::RunFiles;
 use super::guard::{self, Warning};
 use super::listener::LastEvaluation;
-use super::monitor::{Metrics, Monitor, Occasion, Weighted, mean_log_likelihood};
+use super::monitor::{Metrics, Monitor, Occasion, Weighted, mean_log_likelihood, std_err_of_difference};
 use super::trainer::{Trainer, are_sane};
 use super::{Listener, Outcome, RunFolder, Trained};
 use crate::bits::BitRows;
@@ -389,7 +389,7 @@ impl<'a> Session<'a> {
     fn find_best(&mut self, best: &Best, metrics: &mut Metrics, progress: &dyn Progress) -> Result<()> {
         let judged = metrics.validation_log_likelihood.or(metrics.train_log_likelihood);
         let (Some(log_likelihood), Some(log_z)) = (judged, metrics.log_z.clone()) else { return Ok(()) };
-        let last = BestModel { epoch: metrics.epoch, log_likelihood, log_z };
+        let last = BestModel { epoch: metrics.epoch, log_likelihood, log_z, lead_std_err: None };
         let candidate = best.get().map(|(epoch, _)| epoch).filter(|&epoch| epoch != last.epoch);
         if let Some(epoch) = candidate
             && self.best_model.is_none()
@@ -404,6 +404,7 @@ impl<'a> Session<'a> {
         let train = self.train.weighted();
         let judging = self.validation.as_ref().map_or(train, Part::weighted);
         let method = Some(last.log_z.method);
+        let log_z_at_end = last.log_z.clone();
         metrics.best = Some(best::better(last, |look| {
             let occasion = match look {
                 Look::Choose => Occasion::Candidate(epoch),
@@ -412,7 +413,9 @@ impl<'a> Session<'a> {
             let fresh = (occasion, self.settings.seed);
             let log_z = monitor.last_log_z(method, rbm, train.rows, fresh, progress)?;
             let log_likelihood = mean_log_likelihood(rbm, judging, &log_z)?;
-            Ok(BestModel { epoch, log_likelihood, log_z })
+            let lead_std_err =
+                std_err_of_difference((rbm, &log_z), (self.trainer.rbm(), &log_z_at_end), judging)?;
+            Ok(BestModel { epoch, log_likelihood, log_z, lead_std_err })
         })?);
         Ok(())
     }

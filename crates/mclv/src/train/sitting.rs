@@ -1,6 +1,7 @@
 //! Record when, where and how a run was made, in its folder.
 
 use crate::file::{date, now};
+use crate::shell;
 use crate::team;
 use serde::{Deserialize, Serialize};
 
@@ -74,14 +75,7 @@ impl Sitting {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn command_line(&self) -> Option<String> {
-        let is_plain = |c: char| c.is_alphanumeric() || "-_./=:,+@%".contains(c);
-        let quoted = |word: &String| {
-            if !word.is_empty() && word.chars().all(is_plain) {
-                word.clone()
-            } else {
-                format!("'{}'", word.replace('\'', r"'\''"))
-            }
-        };
+        let quoted = |word: &String| shell::quoted(word);
         (!self.command.is_empty()).then(|| self.command.iter().map(quoted).collect::<Vec<_>>().join(" "))
     }
 

@@ -4,10 +4,10 @@ use super::best::{Best, BestModel};
 use super::files::{Checkpoints, RunFiles};
 use super::guard::Warning;
 use super::monitor::{Metrics, Monitor, Weighted};
-use super::run::{Description, check_n_hidden};
+use super::run::{Description, add_epochs, check_n_hidden};
 use super::session::{Part, Session};
 use super::trainer::Trainer;
-use super::{Feed, Listener};
+use super::{Feed, Listener, RunFolder};
 use crate::Result;
 use crate::data::{self, Binarize, Rows};
 use crate::file::{Owner, new_folder};
@@ -47,6 +47,8 @@ pub struct Training<'a> {
     folder: Option<Place>,
     checkpoints: Checkpoints,
     description: Option<Description>,
+    /// The names of the columns of rows in memory.
+    column_names: Vec<String>,
     /// The epochs after which a resumed run has a new schedule of the learning rate.
     new_schedule: Option<usize>,
     /// The program and its arguments, as they were typed.
@@ -123,9 +125,22 @@ impl<'a> Training<'a> {
             folder: None,
             checkpoints: Checkpoints::default(),
             description: None,
+            column_names: Vec::new(),
             new_schedule: None,
             command: Vec::new(),
         }
+    }
+
+    /// Creates a training with the settings of the run in a folder, for [`resume`](Self::resume) with
+    /// rows that the folder does not name. With `more_epochs`, the run has ended, and goes on for this
+    /// number of epochs with a new schedule of the learning rate.
+    ///
+    /// # Errors
+    /// If the folder holds no run, or, with `more_epochs`, if the run has not ended.
+    pub fn of_run(folder: &Path, more_epochs: Option<usize>) -> Result<Self> {
+        let mut settings = RunFolder::new(folder).read_input()?.train;
+        let after = more_epochs.map(|n| add_epochs(folder, &mut settings, n)).transpose()?;
+        Ok(Self { new_schedule: after, ..Self::new(settings) })
     }
 
     /// Starts from a given model instead of an initial one. The model decides the number of hidden
@@ -204,6 +219,13 @@ impl<'a> Training<'a> {
         self
     }
 
+    /// Records the names of the columns in the folder. They are for rows in memory: a [`Run`](super::Run)
+    /// knows the names of its data.
+    pub fn column_names(mut self, names: Vec<String>) -> Self {
+        self.column_names = names;
+        self
+    }
+
     /// Sets how the folder's files describe data and weights.
     pub(super) fn described(mut self, description: Description) -> Self {
         self.description = Some(description);
@@ -236,7 +258,8 @@ impl<'a> Training<'a> {
         }
         let place = self.folder.take();
         let (checkpoints, description) = (self.checkpoints, self.description.take());
-        let command = std::mem::take(&mut self.command);
+        let (command, column_names) =
+            (std::mem::take(&mut self.command), std::mem::take(&mut self.column_names));
         let mut session = team::together(self.session(train))?;
         session.agree()?;
         if let Some(place) = place {
@@ -246,7 +269,7 @@ impl<'a> Training<'a> {
             };
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
-                None => Description::of_memory(train, &session.settings),
+                None => Description::of_memory(train, column_names, &session.settings),
             };
             let mut files = RunFiles::create(&folder, description, checkpoints, &session.trainer.state())?;
             files.begin_sitting(0, command)?;
@@ -264,14 +287,15 @@ impl<'a> Training<'a> {
     pub fn resume(mut self, path: &Path, train: &'a Rows) -> Result<Session<'a>> {
         let (checkpoints, description) = (self.checkpoints, self.description.take());
         let new_schedule = self.new_schedule;
-        let command = std::mem::take(&mut self.command);
+        let (command, column_names) =
+            (std::mem::take(&mut self.command), std::mem::take(&mut self.column_names));
         let owner = Owner::of(path)?;
         let mut session = team::together(self.session(train))?;
         session.agree()?;
         let read = |session: &mut Session<'a>| -> Result<()> {
             let description = match description {
                 Some(description) => description.with_settings(&session.settings),
-                None => Description::of_memory(train, &session.settings),
+                None => Description::of_memory(train, column_names, &session.settings),
             };
             let resumed = RunFiles::resume(path, description, checkpoints, owner, session.trainer.rbm())?;
             session.trainer.restore(resumed.state)?;

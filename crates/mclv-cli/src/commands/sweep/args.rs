@@ -25,8 +25,9 @@ The setting with the highest mean log-likelihood of validation rows over its see
 rows are read only afterwards, and only the models of the chosen setting are evaluated on them. All
 runs have the same validation and test rows, which --seed decides.
 
-The sweep folder holds sweep.toml (what was asked for), runs, sweep.csv (a line for each run) and
-report.html, which compares the runs.")]
+The sweep folder holds sweep.toml (what was asked for), runs, sweep.csv (a line for each run),
+report.html, which compares the runs, and chosen.toml. Where a command takes a model or a run, the
+sweep folder stands for the best run of the chosen setting, as in `mclv sample SWEEP`.")]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) input: InputArgs,

@@ -1,19 +1,11 @@
-//! The folder of a sweep, and the file that says what was asked for.
-//!
-//! ```text
-//! SWEEP/sweep.toml     data, settings and seeds
-//! SWEEP/runs/          a run folder for each combination of settings and each seed, and its record
-//! SWEEP/sweep.csv      a line for each run
-//! SWEEP/report.html    the comparison of the runs
-//! ```
+//! The file of a sweep that says what was asked for: data, settings and seeds.
 
 use super::args::{Axis, Grid, Seeds};
 use crate::commands::MAX_TEXT;
 use anyhow::{Context, anyhow};
-use mclv::train::RunInput;
+use mclv::train::{RunInput, SweepFolder};
 use mclv::{Error, read_text, team, write_inside};
 use serde::{Deserialize, Serialize};
-use std::path::{Path, PathBuf};
 
 /// What a sweep was asked for: the content of `sweep.toml`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -37,55 +29,30 @@ impl Sweep {
         let seeds: Result<Seeds, String> = self.seeds.parse();
         Ok(seeds.map_err(|problem| anyhow!("seeds: {problem}"))?.0)
     }
-}
-
-/// The files of a sweep.
-pub(super) struct SweepFolder(PathBuf);
-
-impl SweepFolder {
-    pub(super) fn new(path: &Path) -> Self {
-        Self(path.into())
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.0
-    }
-
-    pub(super) fn definition(&self) -> PathBuf {
-        self.0.join("sweep.toml")
-    }
-
-    pub(super) fn csv(&self) -> PathBuf {
-        self.0.join("sweep.csv")
-    }
-
-    pub(super) fn report(&self) -> PathBuf {
-        self.0.join("report.html")
-    }
-
-    /// Rejects a folder that holds a sweep.
-    pub(super) fn check_new(&self) -> anyhow::Result<()> {
-        // With several ranks, the first may already have begun to write when others look.
-        let is_taken = team::is_first() && self.definition().exists();
-        let taken = Error::InvalidSetting {
-            name: "sweep folder",
-            value: self.0.display().to_string(),
-            cure: "it holds a sweep already: resume that sweep, or choose another folder",
-        };
-        Ok(team::together(if is_taken { Err(taken) } else { Ok(()) })?)
-    }
 
     /// Writes the definition of a new sweep into the folder, of which this process is the owner.
-    pub(super) fn create(&self, sweep: &Sweep) -> anyhow::Result<()> {
-        self.check_new()?;
-        let text = toml::to_string_pretty(sweep).context("sweep.toml")?;
-        Ok(write_inside(&self.definition(), text.as_bytes())?)
+    pub(super) fn create(&self, folder: &SweepFolder) -> anyhow::Result<()> {
+        check_new(folder)?;
+        let text = toml::to_string_pretty(self).context("sweep.toml")?;
+        Ok(write_inside(&folder.definition(), text.as_bytes())?)
     }
 
     /// Reads the definition.
-    pub(super) fn read(&self) -> anyhow::Result<Sweep> {
-        let path = self.definition();
+    pub(super) fn read(folder: &SweepFolder) -> anyhow::Result<Self> {
+        let path = folder.definition();
         let text = read_text(&path, MAX_TEXT)?;
         toml::from_str(&text).map_err(|e| Error::malformed(&path, e.message().to_owned()).into())
     }
+}
+
+/// Rejects a folder that holds a sweep.
+pub(super) fn check_new(folder: &SweepFolder) -> anyhow::Result<()> {
+    // With several ranks, the first may already have begun to write when others look.
+    let is_taken = team::is_first() && folder.definition().exists();
+    let taken = Error::InvalidSetting {
+        name: "sweep folder",
+        value: folder.path().display().to_string(),
+        cure: "it holds a sweep already: resume that sweep, or choose another folder",
+    };
+    Ok(team::together(if is_taken { Err(taken) } else { Ok(()) })?)
 }

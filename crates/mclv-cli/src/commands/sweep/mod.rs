@@ -11,16 +11,14 @@ use super::reproduce::Live;
 use super::train::{resolve_with, stem};
 use crate::cli::Global;
 use crate::output::{Output, facts, table};
-use crate::shell;
-use crate::view;
 use crate::watch::Watch;
 use anyhow::{Context, ensure};
-use folder::{Sweep, SweepFolder};
+use folder::Sweep;
 use mclv::settings::{EvalEvery, Settings};
-use mclv::statistics::Summary;
-use mclv::train::Run;
+use mclv::shell;
+use mclv::train::{Run, SweepFolder};
 use mclv::{new_folder, team, write_inside};
-use mclv_report::run::several_runs;
+use mclv_report::run::{Comparison, several_runs};
 use mclv_reproduce::{ModelOf, Store, Task, schedule};
 use results::{Results, TestRows};
 use serde_json::json;
@@ -30,6 +28,8 @@ use std::path::Path;
 struct Planned {
     combination: usize,
     seed: u64,
+    /// The name of its folder.
+    name: String,
     task: Task,
 }
 
@@ -37,12 +37,12 @@ pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Re
     let (path, sweep) = match &args.resume {
         Some(path) => {
             ensure!(global.seed.is_none(), "--seed cannot be used with --resume: a sweep keeps its seed");
-            (Some(path.clone()), SweepFolder::new(path).read()?)
+            (Some(path.clone()), Sweep::read(&SweepFolder::new(path))?)
         }
         None => {
             let run = resolve_with(&args.input, Settings::default(), global.seed)?;
             if let Some(path) = &args.output {
-                SweepFolder::new(path).check_new()?;
+                folder::check_new(&SweepFolder::new(path))?;
             }
             (args.output.clone(), Sweep { seeds: args.seeds.to_string(), run, settings: args.grid.0.clone() })
         }
@@ -54,9 +54,10 @@ pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Re
         None => new_folder(Path::new("sweeps"), &stem(&sweep.run.data.source))?,
     };
     let folder = SweepFolder::new(&folder);
-    let store = Store::open(folder.path())?.keeping_checkpoints();
+    let names = planned.iter().map(|run| (run.task.key(), run.name.clone()));
+    let store = Store::open(folder.path())?.keeping_checkpoints().naming(names);
     if args.resume.is_none() {
-        folder.create(&sweep)?;
+        sweep.create(&folder)?;
     }
     let tasks: Vec<Task> = planned.iter().map(|run| run.task.clone()).collect();
     let live = Live(Watch::new("sweep", "").patient());
@@ -70,11 +71,13 @@ pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Re
         let test = TestRows::load(&sweep.run, &Watch::new("fetching", "B"))?;
         results.evaluate(chosen, &test)?;
     }
-    let page = several_runs(&view::compare(results.records()));
+    let comparison = Comparison { notes: results.notes(), ..mclv_view::compare(results.records()) };
+    let page = several_runs(&comparison);
     if team::is_first() {
         report::save_inside(&page, &folder.report())?;
     }
     write_inside(&folder.csv(), results.csv().as_bytes())?;
+    folder.choose(results.best_run())?;
     let json = json!({ "sweep": folder.path().to_string_lossy(), "report": folder.report().to_string_lossy(),
         "csv": folder.csv().to_string_lossy(), "results": results.json() });
     out.print(&json, || text(&results, &folder))
@@ -83,7 +86,8 @@ pub(crate) fn run(args: &SweepArgs, global: &Global, out: &Output) -> anyhow::Re
 /// The runs of a sweep: every combination with every seed. All settings are checked before the first
 /// run begins.
 fn plan(sweep: &Sweep) -> anyhow::Result<Vec<Planned>> {
-    let (combinations, seeds) = (sweep.grid().combinations(), sweep.seeds()?);
+    let (grid, seeds) = (sweep.grid(), sweep.seeds()?);
+    let (combinations, varied) = (grid.combinations(), grid.varied());
     // The rows decide some defaults, and the model to start from is recorded with its digest.
     let first = Run::load(sweep.run.clone(), &Watch::new("fetching", "B"))?;
     let mut planned = Vec::new();
@@ -106,10 +110,24 @@ fn plan(sweep: &Sweep) -> anyhow::Result<Vec<Planned>> {
             let (data, weights) = (input.data.clone(), input.weights.clone());
             let model =
                 ModelOf { data, train: checked, weights, shape: input.shape, from: input.from.clone() };
-            planned.push(Planned { combination: k, seed, task: Task::Train(model) });
+            let name = name_of(k, combination, &varied, seed);
+            planned.push(Planned { combination: k, seed, name, task: Task::Train(model) });
         }
     }
     Ok(planned)
+}
+
+/// The longest name of a run folder, in bytes. File systems allow 255.
+const MAX_NAME: usize = 200;
+
+/// The name of the folder of a run: the settings that have several values, and the seed.
+fn name_of(combination: usize, values: &[(String, String)], varied: &[&str], seed: u64) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-+.".contains(c);
+    let plain = |value: &String| value.replace(|c| !is_plain(c), "_");
+    let parts = values.iter().filter(|(name, _)| varied.contains(&name.as_str()));
+    let parts: String = parts.map(|(name, value)| format!("{name}={},", plain(value))).collect();
+    let is_short = parts.len() <= MAX_NAME;
+    if is_short { format!("{parts}seed={seed}") } else { format!("setting-{},seed={seed}", combination + 1) }
 }
 
 /// The comparison of the settings, and the result of the chosen one.
@@ -141,30 +159,13 @@ fn text(results: &Results, folder: &SweepFolder) -> String {
     let mut text = table(&header, &[n_names, n_names + 1, n_names + 2], rows);
     text.push('\n');
     let mut lines = Vec::new();
-    match results.test() {
-        Some((summary, n_rows, error)) => lines.push((
-            "test",
-            format!(
-                "{}: the chosen setting on {n_rows} test rows{}",
-                with_sd(&summary),
-                error.map_or(String::new(), |error| format!("; error over rows {error:.3}"))
-            ),
-        )),
-        None => lines.push(("test", "not evaluated: no setting has a likelihood for every seed".into())),
-    }
+    lines.push(("test", results.test_in_words()));
     lines.push(("sweep", folder.path().display().to_string()));
     lines.push(("runs", folder.csv().display().to_string()));
     lines.push(("report", folder.report().display().to_string()));
     if let Some(best) = results.best_run() {
-        lines.push(("next", format!("mclv likelihood {}", shell::path(best))));
+        lines.push(("chosen", best.display().to_string()));
+        lines.push(("next", format!("mclv likelihood {}", shell::path(folder.path()))));
     }
     text + &facts(&lines)
-}
-
-/// A mean, with the standard deviation over seeds if there are several.
-fn with_sd(summary: &Summary) -> String {
-    match summary.sd {
-        Some(sd) => format!("{:.3} nats per row (sd {sd:.3} over {} seeds)", summary.mean, summary.n),
-        None => format!("{:.3} nats per row", summary.mean),
-    }
 }

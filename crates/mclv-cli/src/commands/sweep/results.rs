@@ -83,17 +83,18 @@ impl Results {
             .into_iter()
             .map(|values| SettingResult { values, runs: Vec::new(), is_chosen: false })
             .collect();
-        for Planned { combination, seed, task } in planned {
+        for Planned { combination, seed, task, .. } in planned {
             let path = store.path(task);
             let trained: work::Trained = store.get(task)?.read()?;
-            let mut record = RunFolder::new(&path).read()?;
-            let setting = &mut settings[*combination];
-            let mut parts: Vec<String> =
-                varied.iter().map(|name| format!("{name} {}", setting.value_of(name))).collect();
-            parts.push(format!("seed {seed}"));
-            record.name = parts.join(", ");
+            let record = RunFolder::new(&path).read()?;
             let diverged_in = trained.diverged_in;
-            setting.runs.push(RunResult { seed: *seed, path, record, diverged_in, test: None });
+            settings[*combination].runs.push(RunResult {
+                seed: *seed,
+                path,
+                record,
+                diverged_in,
+                test: None,
+            });
         }
         let mut results = Self { settings, varied };
         if let Some(chosen) = results.best_setting() {
@@ -165,6 +166,30 @@ impl Results {
         let values: Vec<f64> = tests.iter().map(|test| test.mean).collect();
         let errors: Vec<f64> = tests.iter().filter_map(|test| test.std_err_rows).collect();
         Some((Summary::of(&values)?, tests[0].n_rows, Summary::of(&errors).map(|s| s.mean)))
+    }
+
+    /// The result on test rows.
+    pub(super) fn test_in_words(&self) -> String {
+        match self.test() {
+            Some((summary, n_rows, error)) => format!(
+                "{}: the chosen setting on {n_rows} test rows{}",
+                with_sd(&summary),
+                error.map_or(String::new(), |error| format!("; error over rows {error:.3}"))
+            ),
+            None => "not evaluated: no setting has a likelihood for every seed".into(),
+        }
+    }
+
+    /// The choice and its result, for the page.
+    pub(super) fn notes(&self) -> Vec<String> {
+        let chosen = self.chosen().map(|k| {
+            let values = self.settings[k].values.iter();
+            let varied = values.filter(|(name, _)| self.varied.contains(name));
+            let values: Vec<String> = varied.map(|(name, value)| format!("{name} {value}")).collect();
+            let values = if values.is_empty() { "the only setting".into() } else { values.join(", ") };
+            format!("Chosen by the mean likelihood of validation rows over seeds: {values}.")
+        });
+        chosen.into_iter().chain([format!("Test: {}.", self.test_in_words())]).collect()
     }
 
     /// A line for each run.
@@ -245,5 +270,13 @@ fn escaped(cell: &str) -> String {
     match cell.contains([',', '"', '\n']) {
         true => format!("\"{}\"", cell.replace('"', "\"\"")),
         false => cell.into(),
+    }
+}
+
+/// A mean, with the standard deviation over seeds if there are several.
+fn with_sd(summary: &Summary) -> String {
+    match summary.sd {
+        Some(sd) => format!("{:.3} nats per row (sd {sd:.3} over {} seeds)", summary.mean, summary.n),
+        None => format!("{:.3} nats per row", summary.mean),
     }
 }

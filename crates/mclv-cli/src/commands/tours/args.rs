@@ -23,7 +23,7 @@ The --pictures file has two pairs of lines for each set: the shortest and the lo
 one per start. The upper line of a pair shows the starts (E[v|h], or the row). The lower line shows
 the visible layer after the first step.")]
 pub(crate) struct ToursArgs {
-    /// Model file, checkpoint, or run folder (its best model)
+    /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]
     pub(crate) model: PathBuf,
     /// Data set or file [default: the data recorded in the model file]

@@ -8,7 +8,6 @@ use super::{check_output, logz, model_data, model_file};
 use crate::cli::Global;
 use crate::output::{Output, facts, table, wrapped};
 use crate::plot;
-use crate::view;
 use crate::watch::Watch;
 use anyhow::{Context, ensure};
 use args::ToursFrom;
@@ -56,7 +55,7 @@ struct Report {
     #[serde(serialize_with = "with_texts")]
     log_z: Option<LogZ>,
     exact: Option<Exact>,
-    /// The verdict: memorised, mixing, stuck or unclear.
+    /// The verdict: concentrated, mixing, stuck or unclear.
     #[serde(serialize_with = "with_text")]
     conclusion: Conclusion,
     by_label: Option<Vec<LabelTours>>,
@@ -182,7 +181,7 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         }
         let name = format!("m = {m}");
         if args.report.is_some() {
-            toured.push(view::toured(&name, &drawn.set, &tours, report.conclusion.clone()));
+            toured.push(mclv_view::toured(&name, &drawn.set, &tours, report.conclusion.clone()));
             if let Some(shape) = shape {
                 let extremes = engine.extremes(&tours, &settings, rows, PAGE_TOURS)?;
                 grids.extend(picture_grids(&extremes, shape));
@@ -351,7 +350,7 @@ fn page(
     let pictures = grids.into_iter().map(|grid| {
         Block::pictures(grid, "Above: starts of tours. Below: the visible layer after the first step.")
     });
-    let log_z = mclv_report::log_z::blocks(&estimates, view::agreement(&estimates).as_ref());
+    let log_z = mclv_report::log_z::blocks(&estimates, mclv_view::agreement(&estimates).as_ref());
     Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preparation()))
         .with(Section::new("Tours", blocks))
         .with(Section::new("Pictures", pictures))

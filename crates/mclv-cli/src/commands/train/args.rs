@@ -12,7 +12,7 @@ use std::path::PathBuf;
   mclv train rows.csv --n-hidden 16 -o runs/mine  your own data: values from 0 to 1
   mclv train rows.csv --from runs/mine            start from the best model of a run
   mclv train --resume runs/mine                   continue an interrupted run
-  mclv train --resume runs/mine --epochs 200      add 200 epochs to a finished run
+  mclv train --resume runs/mine --epochs 200      add 200 epochs after the end of a run
 
 `mclv train --help` shows all settings and more examples.",
     after_long_help = "Examples:
@@ -37,7 +37,8 @@ model.safetensors (the last model), best.safetensors (the best model), report.ht
 as a run without interruption.
 
 With --resume RUN --epochs N, N epochs are added after the end of a run. The schedule has ended with
-a learning rate near zero, so a new one begins (see --restarts).
+a learning rate near zero, so a new one begins (see --restarts). If the run was interrupted, it
+makes its remaining epochs first.
 
 Where standard error is not a terminal, a line of progress is printed every minute; MCLV_PROGRESS
 sets the seconds between two lines, 0 for none."
@@ -49,7 +50,7 @@ pub(crate) struct TrainArgs {
     #[arg(short, long, value_name = "RUN", value_hint = ValueHint::DirPath)]
     pub(crate) output: Option<PathBuf>,
     /// Continue an interrupted run exactly where it stopped, with its own settings. With --epochs N,
-    /// add N epochs to a finished run, with a new schedule of the learning rate
+    /// add N epochs after its end, with a new schedule of the learning rate
     #[arg(long, value_name = "RUN", value_hint = ValueHint::DirPath, conflicts_with_all = [
         "data", "output", "config", "weights", "Preparation", "OwnParts", "from", "shape", "no_centring"])]
     pub(crate) resume: Option<PathBuf>,
@@ -90,8 +91,8 @@ pub(crate) struct InputArgs {
     /// (also gzipped) [default: digits; with --from: the data of that model]
     #[arg(value_name = "DATA", value_hint = ValueHint::FilePath)]
     pub(crate) data: Option<String>,
-    /// Start from this model: a model file, or a run folder (its best model). The model decides the
-    /// number of hidden units
+    /// Start from this model: a model file, or the folder of a run or sweep (its best model). The
+    /// model decides the number of hidden units
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::AnyPath, conflicts_with = "init")]
     pub(crate) from: Option<PathBuf>,
     /// Read settings from a TOML file, such as the config.toml of a run; flags override them

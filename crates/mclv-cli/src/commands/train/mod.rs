@@ -15,13 +15,13 @@ use crate::cli::Global;
 use crate::events::Events;
 use crate::live;
 use crate::output::{Output, facts, tell};
-use crate::shell;
 use crate::sparkline::sparkline;
 use crate::watch::Watch;
-use anyhow::{bail, ensure};
+use anyhow::{anyhow, bail, ensure};
 use mclv::settings::{Auto, Spelling};
+use mclv::shell;
 use mclv::team;
-use mclv::train::{Checkpoints, Outcome, Run, RunFolder};
+use mclv::train::{Checkpoints, Outcome, Run, RunFolder, SweepFolder, Warning};
 use serde_json::json;
 use settings::resolve;
 use std::path::{Path, PathBuf};
@@ -29,18 +29,15 @@ use summary::summary;
 use watching::Live;
 
 pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Result<()> {
-    let watch = Watch::new("fetching", "B");
+    let mut server = None;
     let (run, resumed) = match &args.resume {
         Some(path) => {
-            let (run, folder) = resume(path, args, global, &watch)?;
-            (run, Some(folder))
+            let folder = folder_of(path, global)?;
+            (reopen(&folder, args, global, &mut server)?, Some(folder))
         }
-        None => (Run::load(resolve(args, global)?, &watch)?, None),
+        None => (Run::load(resolve(args, global)?, &Watch::new("fetching", "B"))?, None),
     };
-    drop(watch);
-    let checkpoints =
-        Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes };
-    let training = run.training().checkpoints(checkpoints).command(typed());
+    let training = run.training().checkpoints(checkpoints(args)).command(typed());
     let session = match (&resumed, &args.output) {
         (Some(folder), _) => training.resume(folder, run.rows())?,
         (None, Some(folder)) => training.in_folder(folder).begin(run.rows())?,
@@ -53,14 +50,10 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
     out.note(|| first_line(&run));
     // Only the first rank shows reports and progress.
     let shows = team::is_first();
-    let server =
-        (shows && args.look.live).then(|| live::Server::start(&folder, args.look.port)).transpose()?;
-    if let Some(server) = &server {
-        tell(&format!("live report: {}", server.address()));
+    if server.is_none() {
+        server = serve(args, &folder)?;
     }
-    let events =
-        (shows && args.look.tensorboard).then(|| Events::create(&folder, run.train_data())).transpose()?;
-    let mut live = Live::new(global.json, events);
+    let mut live = Live::new(global.json, events(args, &folder, &run)?);
     let trained = session.observe(&mut live).finish()?;
     let likelihoods = live.likelihoods().to_vec();
     drop(live);
@@ -93,14 +86,40 @@ pub(crate) fn run(args: &TrainArgs, global: &Global, out: &Output) -> anyhow::Re
                 text
             })
         }
-        Outcome::Diverged(warning) => {
-            anyhow::bail!("{} (run folder {})", warning.in_words(Spelling::Flags), folder.display())
-        }
-        Outcome::Interrupted { epochs } => Err(anyhow::Error::from(mclv::Error::Cancelled).context(format!(
-            "stopped after {epochs} epochs; continue with: mclv train --resume {}",
-            shell::path(&folder)
-        ))),
+        Outcome::Diverged(warning) => Err(diverged(&warning, &folder)),
+        Outcome::Interrupted { epochs } => Err(interrupted(epochs, &folder, "")),
     }
+}
+
+fn diverged(warning: &Warning, folder: &Path) -> anyhow::Error {
+    anyhow!("{} (run folder {})", warning.in_words(Spelling::Flags), folder.display())
+}
+
+/// The end of an interrupted training. `flags` belong to the command that continues it.
+fn interrupted(epochs: usize, folder: &Path, flags: &str) -> anyhow::Error {
+    let folder = shell::path(folder);
+    anyhow::Error::from(mclv::Error::Cancelled)
+        .context(format!("stopped after {epochs} epochs; continue with: mclv train --resume {folder}{flags}"))
+}
+
+fn checkpoints(args: &TrainArgs) -> Checkpoints {
+    Checkpoints { every_epochs: args.checkpoint_every, every_minutes: args.checkpoint_minutes }
+}
+
+/// Starts to serve the live page, if it is asked for.
+fn serve(args: &TrainArgs, folder: &Path) -> anyhow::Result<Option<live::Server>> {
+    if !args.look.live || !team::is_first() {
+        return Ok(None);
+    }
+    let server = live::Server::start(folder, args.look.port)?;
+    tell(&format!("live report: {}", server.address()));
+    Ok(Some(server))
+}
+
+/// The event file of TensorBoard, if it is asked for.
+fn events(args: &TrainArgs, folder: &Path, run: &Run) -> anyhow::Result<Option<Events>> {
+    let is_asked = args.look.tensorboard && team::is_first();
+    Ok(is_asked.then(|| Events::create(folder, run.train_data())).transpose()?)
 }
 
 /// Says which rows are used, before training begins.
@@ -111,20 +130,51 @@ fn first_line(run: &Run) -> String {
     format!("rows: {parts}{hint}")
 }
 
-/// Opens a run to be resumed, or to be given more epochs. `path` is its folder, or a file in it.
-fn resume(path: &Path, args: &TrainArgs, global: &Global, watch: &Watch) -> anyhow::Result<(Run, PathBuf)> {
+/// The folder of the run to be resumed. `path` is that folder, or a file in it.
+fn folder_of(path: &Path, global: &Global) -> anyhow::Result<PathBuf> {
     ensure!(global.seed.is_none(), "--seed cannot be used with --resume: a resumed run keeps its seed");
-    let folder = RunFolder::of(path).path().to_path_buf();
-    let run = match args.settings.epochs {
-        None => Run::open(&folder, watch),
-        Some(Auto::Given(n)) => Run::extend(&folder, n, watch),
+    if SweepFolder::new(path).holds_a_sweep() {
+        let path = shell::path(path);
+        bail!(
+            "{path} is a sweep, not a run; to continue it: mclv sweep --resume {path}; to train its chosen model \
+             further: mclv train --from {path}"
+        );
+    }
+    Ok(RunFolder::of(path)?.path().to_path_buf())
+}
+
+/// Opens the run in a folder to be resumed, or to be given more epochs. If it has not ended, its old
+/// epochs come first.
+fn reopen(
+    folder: &Path,
+    args: &TrainArgs,
+    global: &Global,
+    server: &mut Option<live::Server>,
+) -> anyhow::Result<Run> {
+    // All ranks must have read the folder before one of them changes it.
+    let open = || team::together(Run::open(folder, &Watch::new("fetching", "B")));
+    let n = match args.settings.epochs {
+        None => return Ok(open()?),
+        Some(Auto::Given(n)) => n,
         Some(Auto::Auto) => {
             bail!("--epochs auto cannot be used with --resume; give the number of epochs to add")
         }
     };
-    // All ranks must have read the folder before one of them changes it.
-    let run = team::together(run)?;
-    if let (Some(Auto::Given(n)), true) = (args.settings.epochs, team::is_first()) {
+    let extend = || team::together(Run::extend(folder, n, &Watch::new("fetching", "B")));
+    let run = match extend() {
+        Err(mclv::Error::Unfinished { done, epochs, .. }) => {
+            if team::is_first() {
+                tell(&format!(
+                    "note: {} has made {done} of its {epochs} epochs; it makes the others first, and then {n} more",
+                    folder.display()
+                ));
+            }
+            finish(&open()?, folder, args, global, server)?;
+            extend()?
+        }
+        run => run?,
+    };
+    if team::is_first() {
         let settings = run.input().train.check_without_rows()?;
         tell(&format!(
             "note: {} has made {} epochs; {n} more follow with a new schedule of the learning rate ({} from {}), \
@@ -135,7 +185,29 @@ fn resume(path: &Path, args: &TrainArgs, global: &Global, watch: &Watch) -> anyh
             settings.learning_rate
         ));
     }
-    Ok((run, folder))
+    Ok(run)
+}
+
+/// Makes the epochs that are left of an interrupted run.
+fn finish(
+    run: &Run,
+    folder: &Path,
+    args: &TrainArgs,
+    global: &Global,
+    server: &mut Option<live::Server>,
+) -> anyhow::Result<()> {
+    let training = run.training().checkpoints(checkpoints(args)).command(typed());
+    let session = training.resume(folder, run.rows())?;
+    *server = serve(args, folder)?;
+    let mut live = Live::new(global.json, events(args, folder, run)?);
+    match session.observe(&mut live).finish()?.outcome {
+        Outcome::Finished { .. } => Ok(()),
+        Outcome::Diverged(warning) => Err(diverged(&warning, folder)),
+        Outcome::Interrupted { epochs } => {
+            let n = args.settings.epochs.map_or(String::new(), |epochs| format!(" --epochs {epochs}"));
+            Err(interrupted(epochs, folder, &n))
+        }
+    }
 }
 
 /// How the names of folders for runs on these data begin.

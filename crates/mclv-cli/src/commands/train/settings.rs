@@ -2,12 +2,12 @@
 
 use super::args::{InputArgs, TrainArgs};
 use crate::cli::Global;
-use crate::commands::{MAX_TEXT, model_file};
-use crate::shell;
+use crate::commands::MAX_TEXT;
 use anyhow::Context;
 use mclv::data::DataSpec;
 use mclv::settings::Settings;
-use mclv::train::{RunInput, StartModel};
+use mclv::shell;
+use mclv::train::{RunInput, StartModel, find_model};
 use mclv::{ModelFile, read_text};
 use serde::Deserialize;
 
@@ -33,7 +33,7 @@ pub(crate) fn resolve_with(
         None => RunInput::default(),
     };
     if let Some(model) = &args.from {
-        let (file, _) = model_file::find(model);
+        let (file, _) = find_model(model)?;
         if args.data.is_none() && args.config.is_none() {
             let provenance = ModelFile::load(&file)?.provenance;
             let recorded = provenance.settings.get("data").and_then(|spec| DataSpec::deserialize(spec).ok());

@@ -1,9 +1,9 @@
 //! The text that is printed after a finished run.
 
 use crate::output::{facts, table};
-use crate::shell;
 use mclv::human_seconds;
 use mclv::partition::Guarantee;
+use mclv::shell;
 use mclv::train::{Metrics, Run, RunFolder, RunInput};
 use std::path::Path;
 

@@ -10,7 +10,7 @@ const THINNING: f64 = 1.03;
 const FITTED_LINES: i32 = 24;
 
 /// The results of the tours of a stopping set.
-pub(crate) fn toured(name: &str, set: &StoppingSet, tours: &Tours, conclusion: Conclusion) -> Toured {
+pub fn toured(name: &str, set: &StoppingSet, tours: &Tours, conclusion: Conclusion) -> Toured {
     Toured {
         n_states: set.len(),
         log_z_s: tours.log_z_s(),
@@ -29,7 +29,7 @@ pub(crate) fn toured(name: &str, set: &StoppingSet, tours: &Tours, conclusion: C
 }
 
 /// The tail function of the lengths of tours, and the geometric tail fitted to it.
-pub(crate) fn tail(name: &str, tours: &Tours) -> Tail {
+pub fn tail(name: &str, tours: &Tours) -> Tail {
     let (ccdf, fit) = (tours.ccdf(), tours.tail_fit());
     let fitted = fit.filter(|fit| fit.rate > 0.0).map(|fit| fitted(&ccdf, &fit));
     Tail { name: name.into(), ccdf: ccdf.thinned(THINNING), fit, fitted }

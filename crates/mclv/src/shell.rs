@@ -1,9 +1,14 @@
-//! Quotes paths and arguments, so that commands in messages can be pasted into a shell.
+//! Quote paths and arguments, so that commands in messages and on pages can be pasted into a shell.
 
 use std::path::Path;
 
 /// Quotes an argument if a shell would not take it as it is.
-pub(crate) fn quoted(argument: &str) -> String {
+///
+/// ```
+/// use mclv::shell::quoted;
+/// assert_eq!((quoted("runs/a-1"), quoted("it's")), ("runs/a-1".into(), r"'it'\''s'".into()));
+/// ```
+pub fn quoted(argument: &str) -> String {
     let is_plain = |c: char| c.is_alphanumeric() || "_./:=@%+,-".contains(c);
     if !argument.is_empty() && argument.chars().all(is_plain) {
         return argument.into();
@@ -12,7 +17,7 @@ pub(crate) fn quoted(argument: &str) -> String {
 }
 
 /// Quotes a path if a shell would not take it as it is. A path that looks like a flag gets `./`.
-pub(crate) fn path(path: &Path) -> String {
+pub fn path(path: &Path) -> String {
     let text = path.to_string_lossy();
     if text.starts_with('-') { quoted(&format!("./{text}")) } else { quoted(&text) }
 }

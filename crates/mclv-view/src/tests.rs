@@ -1,15 +1,15 @@
 //! No run folder makes a report panic, hang or take much memory, whatever its files are.
 
-#[path = "../../../mclv/tests/fuzz/drive.rs"]
+#[path = "../../mclv/tests/fuzz/drive.rs"]
 #[expect(clippy::print_stderr, reason = "the output of a test")]
 mod drive;
-#[path = "../../../mclv/tests/fuzz/mutate.rs"]
+#[path = "../../mclv/tests/fuzz/mutate.rs"]
 mod mutate;
-#[path = "../../../mclv/tests/fuzz/readers.rs"]
+#[path = "../../mclv/tests/fuzz/readers.rs"]
 #[expect(dead_code, reason = "the other readers have their own test")]
 mod readers;
 
-use super::{View, compare, page};
+use crate::{View, compare, page};
 use mclv::progress::Silent;
 use mclv::train::RunFolder;
 use mclv_report::run::several_runs;

@@ -9,7 +9,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
 
 /// Compares runs. Names that are not unique get numbers.
-pub(crate) fn compare(mut runs: Vec<RunRecord>) -> Comparison {
+pub fn compare(mut runs: Vec<RunRecord>) -> Comparison {
     for k in 1..runs.len() {
         let same = runs[..k].iter().filter(|r| r.name == runs[k].name).count();
         if same > 0 {
@@ -23,6 +23,7 @@ pub(crate) fn compare(mut runs: Vec<RunRecord>) -> Comparison {
         means: means(&runs),
         settings: differing_settings(&runs),
         kinds: kinds(&runs),
+        notes: Vec::new(),
         groups,
         runs,
     }

@@ -1,6 +1,6 @@
 //! Pictures, samples and tours of the model of a run.
 
-use super::{tail, toured};
+use crate::tours::{tail, toured};
 use mclv::data::{self, DataSpec, Dataset, Rows, Split};
 use mclv::generated::{Generated, GeneratedSettings};
 use mclv::modes::{ModeMap, ModeSettings, ModeShares, mode_shares};
@@ -12,10 +12,10 @@ use mclv::progress::Progress;
 use mclv::sample::quick_samples;
 use mclv::tour::{Conclusion, Extremes, HiddenChain, TourEngine, TourSettings, Tours};
 use mclv::train::RunRecord;
-use mclv::{Error, ModelFile, Rbm, Result, StoppingSet, UnitUse};
+use mclv::{Error, ModelFile, Rbm, Result, StoppingSet, StrongUnit, UnitUse};
 use mclv_report::generated::BesideData;
 use mclv_report::pictures::Reconstructions;
-use mclv_report::run::{ModelPictures, ModelTours, ModelView, Spectrum};
+use mclv_report::run::{ModelPictures, ModelTours, ModelView, Spectrum, UnitColumns};
 use mclv_report::tours::Tail;
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -25,6 +25,9 @@ const MOST_FILTERS: usize = 100;
 /// Chains and rows that a page shows.
 const PAGE_CHAINS: usize = 40;
 const PAGE_ROWS: usize = 8;
+/// Hidden units that a page lists, and columns of each.
+const N_UNITS: usize = 15;
+const N_COLUMNS: usize = 5;
 /// Tours of each kind that a page shows.
 const PAGE_TOURS: usize = 8;
 
@@ -51,38 +54,46 @@ const SAMPLE_SECONDS: f64 = 4.0;
 const MOST_SPECTRA: usize = 6;
 const MAX_SPECTRUM_WORK: f64 = 1.2e9;
 
+/// The name of data that were no file.
+const IN_MEMORY: &str = "memory";
+
 /// Rows used to judge hidden units.
 const UNIT_ROWS: usize = 2000;
 
 /// The part of a run's page about its model, and `log Z` from the tours on that page.
 #[derive(Default)]
-pub(crate) struct View {
-    pub(super) shown: ModelView,
-    pub(super) log_z: Option<LogZ>,
+pub struct View {
+    pub(crate) shown: ModelView,
+    pub(crate) log_z: Option<LogZ>,
 }
 
 impl View {
-    /// Loads the training rows and computes pictures. If `is_whole`, it also draws samples and runs
-    /// tours, which takes longer. Parts that fail are noted as problems.
+    /// Loads the training rows, unless they are `given`, and computes pictures. If `is_whole`, it also
+    /// draws samples and runs tours, which takes longer. Parts that fail are noted as problems.
     ///
     /// # Errors
     /// [`Error::Cancelled`] if the listener asks to stop.
-    pub(crate) fn new(run: &RunRecord, is_whole: bool, progress: &dyn Progress) -> Result<Self> {
-        Self::with_rows(run, &TrainingRows::load(run, progress)?, is_whole, progress)
+    pub fn new(
+        run: &RunRecord,
+        given: Option<&Dataset>,
+        is_whole: bool,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::with_rows(run, &TrainingRows::new(run, given, progress)?, is_whole, progress)
     }
 
     /// Does the same with training rows that were loaded before.
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
-    pub(crate) fn with_rows(
+    pub fn with_rows(
         run: &RunRecord,
-        rows: &TrainingRows,
+        rows: &TrainingRows<'_>,
         is_whole: bool,
         progress: &dyn Progress,
     ) -> Result<Self> {
         let mut view = Self::default();
-        let model = match Model::with_rows(run, Cow::Borrowed(rows)) {
+        let model = match Model::with_rows(run, rows.borrowed()) {
             Ok(model) => model,
             Err(e) => {
                 view.note::<()>("pictures and tours", Err(e))?;
@@ -94,6 +105,9 @@ impl View {
         }
         if let Ok(shape) = model.shape() {
             view.shown.pictures = view.note("pictures", model.pictures(shape))?;
+        }
+        if view.shown.pictures.is_none() {
+            view.shown.columns = model.columns();
         }
         if model.rows.data.is_some() {
             view.shown.units = view.note("hidden units", model.unit_use())?;
@@ -114,7 +128,7 @@ impl View {
     }
 
     /// Says whether the training is running.
-    pub(crate) fn set_running(&mut self, is_running: bool) {
+    pub fn set_running(&mut self, is_running: bool) {
         self.shown.is_running = is_running;
     }
 
@@ -132,35 +146,51 @@ impl View {
 }
 
 /// The training rows of a run.
-#[derive(Clone)]
-pub(crate) struct TrainingRows {
-    data: Option<Dataset>,
+pub struct TrainingRows<'a> {
+    data: Option<Cow<'a, Dataset>>,
     /// The reason why there are no rows.
     problem: Option<String>,
 }
 
-impl TrainingRows {
-    /// Loads the rows if possible.
+impl<'a> TrainingRows<'a> {
+    /// Loads the rows if possible, unless they are `given`.
     ///
     /// # Errors
     /// If the listener asks to stop.
-    pub(crate) fn load(run: &RunRecord, progress: &dyn Progress) -> Result<Self> {
+    pub fn new(run: &RunRecord, given: Option<&'a Dataset>, progress: &dyn Progress) -> Result<Self> {
         let spec = run.input.as_ref().map(|input| {
             let data = input.data.clone().near(run.folder.path());
             DataSpec { split: Split::Train, ..data }
         });
-        Ok(match spec.map(|spec| data::load(&spec, progress)) {
-            Some(Err(Error::Cancelled)) => return Err(Error::Cancelled),
-            Some(Err(e)) => Self { data: None, problem: Some(e.to_string()) },
-            Some(Ok(data)) => Self { data: Some(data), problem: None },
-            None => Self { data: None, problem: Some("the settings do not name the training data".into()) },
+        let rows = match (given, spec) {
+            (Some(given), _) => {
+                check_given(run, given).map(|()| Cow::Borrowed(given)).map_err(|e| e.to_string())
+            }
+            (None, Some(spec)) if spec.source == IN_MEMORY => {
+                Err("the rows were in the memory of another program, and the run folder does not hold them"
+                    .into())
+            }
+            (None, Some(spec)) => match data::load(&spec, progress) {
+                Err(Error::Cancelled) => return Err(Error::Cancelled),
+                loaded => loaded.map(Cow::Owned).map_err(|e| e.to_string()),
+            },
+            (None, None) => Err("the settings do not name the training data".into()),
+        };
+        Ok(match rows {
+            Ok(data) => Self { data: Some(data), problem: None },
+            Err(problem) => Self { data: None, problem: Some(problem) },
         })
     }
 
     /// Keeps as many of the rows as judge hidden units.
-    pub(crate) fn some(self) -> Self {
-        let few = |data: Dataset| data.select(&spread(data.n_rows(), UNIT_ROWS));
+    pub fn some(self) -> Self {
+        let few = |data: Cow<'a, Dataset>| Cow::Owned(data.select(&spread(data.n_rows(), UNIT_ROWS)));
         Self { data: self.data.map(few), ..self }
+    }
+
+    fn borrowed(&self) -> TrainingRows<'_> {
+        let data = self.data.as_deref().map(Cow::Borrowed);
+        TrainingRows { data, problem: self.problem.clone() }
     }
 }
 
@@ -168,25 +198,29 @@ impl TrainingRows {
 pub(crate) struct Model<'a> {
     run: &'a RunRecord,
     rbm: &'a Rbm,
-    rows: Cow<'a, TrainingRows>,
+    rows: TrainingRows<'a>,
 }
 
 impl<'a> Model<'a> {
-    /// Loads the model, and its training rows if possible.
+    /// Loads the model, and its training rows if possible, unless they are `given`.
     ///
     /// # Errors
     /// If there is no model, or the listener asks to stop.
-    pub(crate) fn new(run: &'a RunRecord, progress: &dyn Progress) -> Result<Self> {
-        Self::with_rows(run, Cow::Owned(TrainingRows::load(run, progress)?))
+    pub(crate) fn new(
+        run: &'a RunRecord,
+        given: Option<&'a Dataset>,
+        progress: &dyn Progress,
+    ) -> Result<Self> {
+        Self::with_rows(run, TrainingRows::new(run, given, progress)?)
     }
 
-    fn with_rows(run: &'a RunRecord, mut rows: Cow<'a, TrainingRows>) -> Result<Self> {
+    fn with_rows(run: &'a RunRecord, mut rows: TrainingRows<'a>) -> Result<Self> {
         let no_model = || Error::malformed(run.folder.path(), "it holds no readable model");
         let rbm = run.rbm().ok_or_else(no_model)?;
         if let Some(data) = rows.data.as_ref().filter(|data| data.n_columns() != rbm.n_visible()) {
             let (columns, n_visible) = (data.n_columns(), rbm.n_visible());
             let problem = format!("{} has {columns} columns, but the model has {n_visible}", data.name);
-            rows = Cow::Owned(TrainingRows { data: None, problem: Some(problem) });
+            rows = TrainingRows { data: None, problem: Some(problem) };
         }
         Ok(Self { run, rbm, rows })
     }
@@ -220,6 +254,18 @@ impl<'a> Model<'a> {
     /// The number of hidden units.
     pub(crate) fn n_hidden(&self) -> usize {
         self.rbm.n_hidden()
+    }
+
+    /// The hidden units with the largest weights, and the columns that they depend on most.
+    fn columns(&self) -> Vec<UnitColumns> {
+        let data = self.run.model.as_ref().and_then(|model| model.provenance.data.as_ref());
+        let data = data.or(self.rows.data.as_ref().map(|data| &data.provenance));
+        let name = |i: usize| data.map_or_else(|| format!("column {}", i + 1), |data| data.column_name(i));
+        let named = |unit: StrongUnit| UnitColumns {
+            unit: unit.unit,
+            columns: unit.weights.into_iter().map(|(i, weight)| (name(i), weight)).collect(),
+        };
+        self.rbm.strongest_units(N_UNITS, N_COLUMNS).into_iter().map(named).collect()
     }
 
     /// How the training rows use the hidden units.
@@ -286,8 +332,11 @@ impl<'a> Model<'a> {
 
     /// The test rows; `None` if there are none of their own.
     fn test_rows(&self, progress: &dyn Progress) -> Result<Option<Rows>> {
-        let input = self.run.input.as_ref();
-        let spec = input.map(|input| DataSpec { split: Split::Test, ..input.data.clone() });
+        let input = self.run.input.as_ref().filter(|input| input.data.source != IN_MEMORY);
+        let spec = input.map(|input| {
+            let data = input.data.clone().near(self.run.folder.path());
+            DataSpec { split: Split::Test, ..data }
+        });
         match spec.map(|spec| data::load(&spec, progress)) {
             Some(Ok(test)) => Ok(Some(test.rows).filter(|rows| self.rows().is_ok_and(|train| train != rows))),
             Some(Err(Error::Empty { .. })) | None => Ok(None),
@@ -455,6 +504,15 @@ impl<'a> Model<'a> {
     /// If there are no training rows, or the listener asks to stop.
     pub(crate) fn extreme_tours(&self, n: usize, progress: &dyn Progress) -> Result<Extremes> {
         self.with_tours(progress, |_, engine, (tours, settings)| engine.extremes(tours, settings, None, n))
+    }
+}
+
+/// Rejects given rows that the run was not trained on.
+fn check_given(run: &RunRecord, given: &Dataset) -> Result<()> {
+    let recorded = run.model.as_ref().and_then(|model| model.provenance.data.as_ref());
+    match recorded.filter(|then| then.sha256 != given.provenance.sha256) {
+        Some(_) => Err(Error::malformed(run.folder.path(), "was not trained on the given rows")),
+        None => Ok(()),
     }
 }
 

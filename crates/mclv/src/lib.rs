@@ -26,6 +26,7 @@ pub mod settings;
 mod source;
 pub mod statistics;
 pub mod team;
+pub mod theorems;
 pub mod tour;
 pub mod train;
 mod words;

@@ -11,6 +11,7 @@ mod model;
 mod modes;
 mod partition;
 mod report;
+mod theorems;
 mod tours;
 mod train;
 mod work;
@@ -34,6 +35,7 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(partition::log_partition, module)?)?;
     module.add_function(wrap_pyfunction!(partition::likelihood, module)?)?;
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;
+    module.add_function(wrap_pyfunction!(theorems::theorems, module)?)?;
     module.add_function(wrap_pyfunction!(modes::mode_shares, module)?)?;
     module.add_function(wrap_pyfunction!(data::load_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::fetch_data, module)?)?;

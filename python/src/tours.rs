@@ -105,7 +105,7 @@ impl PyStoppingSet {
 }
 
 /// Refuses sets and tours that do not fit into memory.
-fn check_states(n: usize, n_each: usize, model: &Model) -> PyResult<()> {
+pub(crate) fn check_states(n: usize, n_each: usize, model: &Model) -> PyResult<()> {
     let n_states = n.saturating_mul(n_each);
     // The number of each state, and how its tour went.
     let of_numbers = 16 * n_states as u128;

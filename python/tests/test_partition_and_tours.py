@@ -110,6 +110,26 @@ def test_tours_are_arrays_and_estimate_z(trained, digits):
     assert from_rows.log_z is None and from_rows.starts.max() < len(digits)
 
 
+def test_theorems_measure_what_enumeration_says():
+    rng = np.random.default_rng(5)
+    rbm = mclv.RBM(rng.normal(size=(6, 5)), np.zeros(6), np.zeros(5))
+    rows = rng.integers(0, 2, size=(20, 6)).astype(np.uint8)
+    states = mclv.StoppingSet.from_data(rbm, rows)
+    found = mclv.theorems(rbm, states, 5000, data=rows, k=[1, 3], seed=2)
+    for pair in [found.set_probability, found.mean_energy, *(row["completed"] for row in found.cut)]:
+        # Six standard errors: never by chance.
+        assert abs(pair["measured"]["value"] - pair["exact"]) <= 6 * pair["measured"]["std_err"] + 1e-9
+    assert all(abs(row["completed"]["exact"] - 1) <= row["completed_bound"] + 1e-9 for row in found.cut)
+    assert found.enough["bound"][0] >= found.enough["exact"][0] >= 1
+    assert abs(sum(part["of_gradient"] for part in found.gradient["parts"]) - 1) < 1e-9
+    assert 0 <= found.starts["cd_from_tours"] <= 1
+    assert mclv.theorems(rbm, states, 5000, data=rows, k=[1, 3], seed=2, n_jobs=1) == found
+    assert mclv.theorems(rbm, states, 50).gradient is None
+    for wrong in [{"k": [0]}, {"k": [2000]}, {"alpha": 0.0}, {"error": -1.0}]:
+        with pytest.raises(SettingError):
+            mclv.theorems(rbm, states, 50, **wrong)
+
+
 def test_mode_shares_are_arrays_and_agree_between_methods(cli, trained, digits, tmp_path):
     exact = mclv.mode_shares(trained, digits, digits.y, seed=1)
     assert exact.by == "class" and exact.method == "exact" and exact.guarantee == "unbiased"

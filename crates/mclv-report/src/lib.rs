@@ -12,4 +12,5 @@ pub mod page;
 pub mod pictures;
 pub mod run;
 pub mod tensorboard;
+pub mod theorems;
 pub mod tours;

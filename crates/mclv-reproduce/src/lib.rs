@@ -22,4 +22,6 @@ pub mod write;
 pub use experiment::Experiment;
 pub use options::Options;
 pub use store::{Record, Store};
-pub use task::{InspectionOf, LikelihoodOf, ModelOf, Task, TimingOf, ToursFrom, ToursOf};
+pub use task::{
+    DirectionOf, InspectionOf, LikelihoodOf, ModelOf, RowsOf, SpaceOf, Task, TimingOf, ToursFrom, ToursOf,
+};

@@ -24,6 +24,12 @@ pub enum Task {
     Tours(ToursOf),
     /// Find the tours in which chains are after some steps.
     Inspection(InspectionOf),
+    /// Compare the rows of the data: likelihood, tours, oddness.
+    Rows(RowsOf),
+    /// Measure the direction of gradients against the exact gradient.
+    Direction(DirectionOf),
+    /// Count the memory of a stopping set.
+    Space(SpaceOf),
     /// Measure the time of an epoch. It runs alone, after all other tasks.
     Timing(TimingOf),
 }
@@ -138,6 +144,54 @@ pub struct InspectionOf {
     pub seed: u64,
 }
 
+/// Rows to compare.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct RowsOf {
+    /// How the model is trained.
+    pub model: ModelOf,
+    /// The chain of tours.
+    pub visible: VisibleChain,
+    /// Rows at which tours start; 0: no tours, only likelihoods.
+    pub n_rows: usize,
+    /// Tours for each of these rows, on average.
+    pub tours_per_row: usize,
+    /// Length at which tours are cut.
+    pub max_length: u32,
+    /// Seed of stopping set and tours.
+    pub seed: u64,
+}
+
+/// Gradients whose direction is measured.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct DirectionOf {
+    /// How the model is trained.
+    pub model: ModelOf,
+    /// Numbers of steps K, rising. Dynamic K is measured as well.
+    pub ks: Vec<u32>,
+    /// Updates of the same model.
+    pub n_updates: usize,
+    /// Tours for each update.
+    pub n_tours: usize,
+    /// Seed of stopping set and tours.
+    pub seed: u64,
+}
+
+/// A stopping set whose memory is counted.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub struct SpaceOf {
+    /// How the model is trained.
+    pub model: ModelOf,
+    /// The first rows of the data.
+    pub n_rows: usize,
+    /// Hidden states for each row.
+    pub samples_per_row: usize,
+    /// Seed of the stopping set.
+    pub seed: u64,
+}
+
 /// An epoch to time.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case")]
@@ -160,6 +214,9 @@ impl Task {
             Self::Ascent(of) => &of.model,
             Self::Likelihood(LikelihoodOf { model, .. })
             | Self::Tours(ToursOf { model, .. })
+            | Self::Rows(RowsOf { model, .. })
+            | Self::Direction(DirectionOf { model, .. })
+            | Self::Space(SpaceOf { model, .. })
             | Self::Inspection(InspectionOf { model, .. }) => model,
         };
         Some(Self::Train(model.clone()))
@@ -187,6 +244,12 @@ impl Task {
                 format!("{chain} tours m={} {}", of.samples_per_row, describe(&of.model.train))
             }
             Self::Inspection(of) => format!("inspection {}", describe(&of.model.train)),
+            Self::Rows(of) => format!("rows {}", describe(&of.model.train)),
+            Self::Direction(of) => format!("direction {}", describe(&of.model.train)),
+            Self::Space(of) => {
+                let SpaceOf { n_rows, samples_per_row, .. } = of;
+                format!("space N={n_rows} m={samples_per_row} {}", describe(&of.model.train))
+            }
             Self::Timing(of) => {
                 format!(
                     "timing N={} m={} {}",
@@ -218,6 +281,9 @@ impl Task {
             Self::Ascent(of) => of.then.epochs as f64,
             Self::Tours(of) => 1.0 + of.n_tours as f64 * 1e-4,
             Self::Inspection(of) => of.n_chains as f64 * 1e-3,
+            Self::Rows(of) => 1.0 + (of.n_rows * of.tours_per_row) as f64 * 1e-4,
+            Self::Direction(of) => 1.0 + (of.n_updates * of.n_tours) as f64 * 1e-4,
+            Self::Space(_) => 1.0,
             Self::Timing(of) => (of.n_before + of.n_timed) as f64,
         }
     }

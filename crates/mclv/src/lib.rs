@@ -27,6 +27,7 @@ pub mod shell;
 mod source;
 pub mod statistics;
 pub mod team;
+pub mod theorems;
 pub mod tour;
 pub mod train;
 mod words;

@@ -101,6 +101,8 @@ pub enum Purpose {
     PairsOfUnits = 60,
     /// Starts of the search for principal components.
     Directions = 61,
+    /// Hidden states at which contrastive divergence would start.
+    StartsOfCd = 70,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

@@ -19,6 +19,7 @@ from ._modes import ModeShares, mode_shares
 from ._partition import Likelihood, LogZ, log_likelihood, log_likelihoods, log_partition
 from ._report import plot, report
 from ._sample import Mixing, Samples, mixing, sample
+from ._theorems import Theorems, theorems
 from ._tours import StoppingSet, Tours, tours
 from ._train_settings import TrainSettings
 from ._training import TrainResult, train
@@ -27,9 +28,9 @@ if TYPE_CHECKING:
     from ._sklearn import BernoulliRBM
 
 __all__ = [
-    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "Mixing", "ModeShares", "Samples", "StoppingSet", "Tours", "TrainResult",
+    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "Mixing", "ModeShares", "Samples", "StoppingSet", "Theorems", "Tours", "TrainResult",
     "TrainSettings", "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood",
-    "log_likelihoods", "log_partition", "mixing", "mode_shares", "plot", "report", "sample", "save", "to_rbms", "to_sklearn", "tours", "train",
+    "log_likelihoods", "log_partition", "mixing", "mode_shares", "plot", "report", "sample", "save", "theorems", "to_rbms", "to_sklearn", "tours", "train",
 ]  # fmt: skip
 
 

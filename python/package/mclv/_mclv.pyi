@@ -14,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "resume", "report", "plot", "run_facts", "setting_help", "mixing", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "resume", "report", "plot", "run_facts", "setting_help", "mixing", "log_partition", "likelihood", "tours", "theorems", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -155,6 +155,14 @@ def log_partition(
 def likelihood(model: Model, rows: Rows, log_z: dict[str, Any], n_threads: int | None) -> dict[str, Any]: ...
 def tours(
     model: Model, stopping_set: StoppingSet, settings: dict[str, Any], rows: Rows | None, n_threads: int | None
+) -> dict[str, Any]: ...
+def theorems(
+    model: Model,
+    stopping_set: StoppingSet,
+    settings: dict[str, Any],
+    rows: Rows | None,
+    wanted: tuple[list[int], float, float],
+    n_threads: int | None,
 ) -> dict[str, Any]: ...
 def mode_shares(
     model: Model,

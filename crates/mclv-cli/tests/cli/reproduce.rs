@@ -67,7 +67,18 @@ fn threads_do_not_show_in_results() {
 #[test]
 fn every_experiment_runs_and_pages_follow_from_its_results() {
     let sandbox = Sandbox::new().with_file("page.md", "# Page\n<!-- digits -->\n<!-- end digits -->\n");
-    for name in ["ccdf-hidden", "ccdf-stopping-set", "digits", "tour-images", "inspection", "true-gibbs"] {
+    for name in [
+        "ccdf-hidden",
+        "ccdf-stopping-set",
+        "digits",
+        "tour-images",
+        "inspection",
+        "true-gibbs",
+        "rows",
+        "direction",
+        "dynamic-k",
+        "space",
+    ] {
         sandbox.succeeds(&quick(name, &["--seeds", "1"]));
         assert!(sandbox.path(&format!("r/{name}.md")).exists(), "{name}");
     }

@@ -253,3 +253,70 @@ fn what_makes_no_sense_is_refused() {
     }
     sandbox.succeeds(&args[..6]);
 }
+
+/// Measured values are within six standard errors of exact ones; bounds hold.
+#[test]
+fn the_statements_of_the_paper_are_measured_beside_exact_values() {
+    let sandbox = Sandbox::new();
+    sandbox.succeeds(&["init", "bars-and-stripes:3", "--hidden", "6", "-o", "small.safetensors"]);
+    let command = ["tours", "small.safetensors", "--tours", "4000", "--theorems", "--cut-at", "3,1,3"];
+    let json = sandbox.json(&[&command[..], &["--report", "t.html"]].concat());
+    let found = &json["sets"][0]["theorems"];
+    let rows = found["cut"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["k"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 3]);
+    let near = |pair: &Value| {
+        let (measured, exact) = (&pair["measured"], number(&pair["exact"]));
+        let error = (number(&measured["value"]) - exact).abs();
+        assert!(error <= 6.0 * number(&measured["std_err"]) + 1e-9, "{pair}");
+        exact
+    };
+    let mean_energy = near(&found["mean_energy"]);
+    near(&found["set_probability"]);
+    near(&found["second_moment"]);
+    assert!(number(&found["second_moment_bound"]) >= number(&found["second_moment"]["exact"]) - 1e-9);
+    for row in rows {
+        near(&row["returned"]);
+        near(&row["started"]);
+        assert!((near(&row["completed"]) - 1.0).abs() <= number(&row["completed_bound"]) + 1e-9);
+        assert!((near(&row["energy"]) - mean_energy).abs() <= number(&row["energy_bound"]) + 1e-9);
+    }
+    for row in found["tail"].as_array().unwrap() {
+        let exact = number(&row["exact"]);
+        assert!(
+            exact <= number(&row["rate_bound"]) + 1e-12 && exact <= number(&row["epsilon_bound"]) + 1e-12
+        );
+    }
+    let parts = found["gradient"]["parts"].as_array().unwrap();
+    assert!((parts.iter().map(|part| number(&part["of_gradient"])).sum::<f64>() - 1.0).abs() < 1e-9);
+    assert!(number(&found["needed"]["cv2_bound"]) >= number(&found["needed"]["cv2_exact"]) - 1e-9);
+    let page = String::from_utf8(sandbox.bytes("t.html")).unwrap();
+    assert!(page.contains("The paper's statements") || page.contains("The paper&#x27;s statements"));
+
+    let text = sandbox.succeeds(&command);
+    for word in [
+        "Theorem 1",
+        "Theorem 2",
+        "Theorem 3",
+        "Chebyshev",
+        "Lemma 1",
+        "Corollary 3",
+        "CD-K and LVS-K",
+        "ρ =",
+    ] {
+        assert!(text.contains(word), "{word}: {text}");
+    }
+    // Without enumeration there are no exact columns.
+    let text = digits().succeeds(&tours(&["--theorems"]));
+    assert!(text.contains("it is empirical") || text.contains("they are empirical"), "{text}");
+    sandbox
+        .refuses(&[&command[..], &["--starts", "rows"]].concat(), &["--theorems", "leave out --starts rows"]);
+    let mean_field = [&command[..], &["--visible", "mean-field"]].concat();
+    sandbox.refuses(&mean_field, &["--theorems", "leave out --visible mean-field"]);
+    for (flag, value, word) in
+        [("--cut-at", "0", "1..=1000"), ("--alpha", "2", "probability"), ("--error", "-1", "above 0")]
+    {
+        let flag = format!("{flag}={value}");
+        sandbox.refuses_usage(&["tours", "small.safetensors", "--theorems", &flag], &[word]);
+    }
+    sandbox.refuses_usage(&["tours", "small.safetensors", "--alpha", "0.1"], &["--theorems"]);
+}

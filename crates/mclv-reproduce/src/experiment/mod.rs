@@ -4,9 +4,12 @@ mod beyond;
 mod ccdf;
 mod complexity;
 mod digits;
+mod direction;
 mod inspection;
 mod learning_rates;
 mod partition;
+mod rows;
+mod space;
 mod tables;
 mod true_gibbs;
 
@@ -40,6 +43,14 @@ pub enum Experiment {
     LearningRates,
     /// How chains over-sample long tours.
     Inspection,
+    /// Which rows a model finds likely, and whether long tours start at odd rows.
+    Rows,
+    /// The direction of gradients from tours.
+    Direction,
+    /// Training with dynamic K.
+    DynamicK,
+    /// The memory of stopping sets.
+    Space,
     /// The cost of an epoch.
     Complexity,
     /// The mean-field chain of the paper compared with the true Gibbs chain.
@@ -59,7 +70,7 @@ struct Parts {
 
 impl Experiment {
     /// All experiments, the most important first.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 16] = [
         Self::Table2,
         Self::Table1,
         Self::CcdfHidden,
@@ -68,10 +79,14 @@ impl Experiment {
         Self::TourImages,
         Self::Partition,
         Self::Inspection,
+        Self::Rows,
+        Self::Direction,
+        Self::DynamicK,
         Self::TrueGibbs,
         Self::Beyond,
         Self::LearningRates,
         Self::Complexity,
+        Self::Space,
     ];
 
     /// Its name on the command line and in files.
@@ -86,6 +101,10 @@ impl Experiment {
             Self::Partition => "partition",
             Self::LearningRates => "learning-rates",
             Self::Inspection => "inspection",
+            Self::Rows => "rows",
+            Self::Direction => "direction",
+            Self::DynamicK => "dynamic-k",
+            Self::Space => "space",
             Self::Complexity => "complexity",
             Self::TrueGibbs => "true-gibbs",
             Self::Beyond => "beyond",
@@ -109,6 +128,10 @@ impl Experiment {
             Self::Partition => "Z from tours compared with exact Z",
             Self::LearningRates => "Learning rates from 0.0001 to 1 with 25 hidden units",
             Self::Inspection => "How chains over-sample long tours",
+            Self::Rows => "Likely rows, and tours as a score for odd digits",
+            Self::Direction => "The direction of gradients from tours",
+            Self::DynamicK => "Training with dynamic K",
+            Self::Space => "The memory of stopping sets",
             Self::Complexity => "The cost of an epoch",
             Self::TrueGibbs => "What the mean-field chain hides",
             Self::Beyond => "Beyond the paper: the same budgets, each method at its best",
@@ -126,6 +149,10 @@ impl Experiment {
             Self::Partition => partition::tasks(options),
             Self::LearningRates => learning_rates::tasks(options),
             Self::Inspection => inspection::tasks(options),
+            Self::Rows => rows::tasks(options),
+            Self::Direction => direction::direction_tasks(options),
+            Self::DynamicK => direction::dynamic_tasks(options),
+            Self::Space => space::tasks(options),
             Self::Complexity => complexity::tasks(options),
             Self::TrueGibbs => true_gibbs::tasks(options),
             Self::Beyond => beyond::tasks(options, store)?,
@@ -143,6 +170,10 @@ impl Experiment {
             Self::Partition => partition::parts(options, store),
             Self::LearningRates => learning_rates::parts(options, store),
             Self::Inspection => inspection::parts(options, store),
+            Self::Rows => rows::parts(options, store),
+            Self::Direction => direction::direction_parts(options, store),
+            Self::DynamicK => direction::dynamic_parts(options, store),
+            Self::Space => space::parts(options, store),
             Self::Complexity => complexity::parts(options, store),
             Self::TrueGibbs => true_gibbs::parts(options, store),
             Self::Beyond => beyond::parts(options, store),

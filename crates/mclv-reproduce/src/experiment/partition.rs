@@ -62,9 +62,11 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
                 when.into(),
                 chain.into(),
                 exact.into(),
+                scientific(exact).into(),
                 log_z.map(|z| z.value).into(),
                 log_z.and_then(|z| z.std_err).into(),
                 log_z.map(|z| z.value - exact).into(),
+                log_z.map(|z| format!("{:.1e}", (z.value - exact).exp_m1()).replace('-', "−")).into(),
                 (100.0 * toured.n_complete as f64 / toured.n_tours as f64).into(),
                 toured.mean_length.value.into(),
             ]);
@@ -82,9 +84,11 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         column("model", 0),
         column("chain", 0),
         column("exact log Z", 3),
+        column("exact Z", 0),
         column("from tours", 3),
         column("standard error", 3),
         column("error", 3),
+        column("relative error of Z", 0),
         column("returned (%)", 1),
         column("mean length", 2),
     ];
@@ -93,6 +97,9 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         "Bands are 1.96 naive standard errors of the first tours. They are too narrow until long tours have been \
          observed. The theory holds only for the true Gibbs chain."
             .into(),
+        "The paper has Z = 1.46·10¹⁰⁰ for its model after the warm-up, and an estimate that agrees to the tenth decimal. \
+         Its model was not published, and its chain is the mean-field one."
+            .into(),
     ];
     Ok(Parts {
         tables: vec![Table { name: String::new(), title, columns, rows }],
@@ -100,4 +107,10 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         notes,
         ..Parts::default()
     })
+}
+
+/// `e^log_z` as a decimal number with its power of ten.
+fn scientific(log_z: f64) -> String {
+    let log_10 = log_z / std::f64::consts::LN_10;
+    format!("{:.2}e{}", 10f64.powf(log_10 - log_10.floor()), log_10.floor())
 }

@@ -1,14 +1,21 @@
 //! Runs one task. There is one file for each kind of task.
 
 mod ascent;
+mod direction;
 mod inspection;
 mod likelihood;
+mod ranks;
+mod rows;
+mod space;
 mod timing;
 mod tours;
 mod train;
 
+pub use direction::{Direction, Directions};
 pub use inspection::{Inspected, Inspection};
 pub use likelihood::Likelihoods;
+pub use rows::{RowsCompared, Score, ToursByRow};
+pub use space::Space;
 pub use timing::Timed;
 pub use tours::{LabelTours, Pictured, RunningZ, Toured};
 pub use train::{CurvePoint, Trained};
@@ -81,6 +88,18 @@ pub(crate) fn run(
         Task::Inspection(of) => {
             let rbm = model(&of.model, store)?;
             (json(serde_json::to_value(inspection::run(of, &rbm, sets, progress)?)), 0.0)
+        }
+        Task::Rows(of) => {
+            let rbm = model(&of.model, store)?;
+            (json(serde_json::to_value(rows::run(of, &rbm, sets, progress)?)), 0.0)
+        }
+        Task::Direction(of) => {
+            let rbm = model(&of.model, store)?;
+            (json(serde_json::to_value(direction::run(of, &rbm, sets, progress)?)), 0.0)
+        }
+        Task::Space(of) => {
+            let rbm = model(&of.model, store)?;
+            (json(serde_json::to_value(space::run(of, &rbm, sets, progress)?)), 0.0)
         }
         Task::Timing(of) => (json(serde_json::to_value(timing::run(of, sets, progress)?)), 0.0),
     })

@@ -27,6 +27,8 @@ pub struct Toured {
     pub n_own_start: usize,
     /// Tours that returned after one step.
     pub n_one_step: usize,
+    /// Tours that returned to their own start after one step.
+    pub n_own_start_in_one_step: usize,
     /// Mean of `min(ξ, K)`.
     pub mean_length: Estimate,
     /// The tail function, thinned.
@@ -123,6 +125,7 @@ pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progr
         n_complete: tours.n_complete(),
         n_own_start: tours.n_own_start(),
         n_one_step: tours.n_one_step(),
+        n_own_start_in_one_step: tours.n_own_start_in_one_step(),
         mean_length: tours.mean_length(),
         ccdf: tours.ccdf().thinned(THINNING),
         log_z: if of.from == ToursFrom::Pi {

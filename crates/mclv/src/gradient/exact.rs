@@ -49,15 +49,15 @@ impl Estimator for Exact {
 }
 
 /// The expectations of a model's units and of their products (visible × hidden).
-struct Expectations {
-    v: Vec<f64>,
-    h: Vec<f64>,
-    vh: Vec<f64>,
+pub(super) struct Expectations {
+    pub(super) v: Vec<f64>,
+    pub(super) h: Vec<f64>,
+    pub(super) vh: Vec<f64>,
 }
 
 impl Expectations {
     /// Computes them by enumeration of the hidden layer.
-    fn of(rbm: &Rbm) -> Self {
+    pub(super) fn of(rbm: &Rbm) -> Self {
         let (isa, n_hidden, n_visible) = (Isa::best(), rbm.n_hidden(), rbm.n_visible());
         let mut p = probabilities(rbm);
         let weights = rbm.weights();

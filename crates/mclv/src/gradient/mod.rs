@@ -8,6 +8,7 @@
 mod cd;
 mod exact;
 mod lvs;
+mod moments;
 mod pairs;
 mod pcd;
 mod state;
@@ -18,6 +19,7 @@ mod update;
 mod value;
 
 pub use lvs::TourInfo;
+pub use moments::{data_moments, model_moments};
 pub(crate) use pairs::{PairBlock, total_weight};
 pub use state::{Array, State};
 pub use tempered::TemperingInfo;

@@ -1,7 +1,7 @@
 //! The conclusion from tours and independent chains: the model is concentrated on the states of its rows, its chain mixes,
 //! or its chain is stuck.
 
-use super::{End, StartedFrom, StoppingSet, TourTheory, Tours, Witnesses};
+use super::{StartedFrom, StoppingSet, TourTheory, Tours, Witnesses};
 use crate::Result;
 use crate::chain::VisibleChain;
 use crate::data::Rows;
@@ -106,7 +106,6 @@ impl Conclusion {
             if knows_mean { 1.0 / tours.mean_length().value } else { witnesses.share_in_set };
         let theory = theory.filter(|_| from_pi && tours.is_gibbs());
         let share = |n: usize| n as f64 / tours.n_tours() as f64;
-        let in_one = |t: &&super::Tour| t.length == 1 && t.end == End::OwnStart;
         let share_of_states = set.len() as f64 / 2f64.powi(rbm.n_hidden() as i32);
         let verdict = judge(&witnesses, set_probability, share_of_states);
         Ok(Self {
@@ -114,7 +113,7 @@ impl Conclusion {
             set_probability,
             share_of_states,
             own_start: share(tours.n_own_start()),
-            own_start_in_one_step: share(tours.as_slice().iter().filter(in_one).count()),
+            own_start_in_one_step: share(tours.n_own_start_in_one_step()),
             staying_probability: theory.map(TourTheory::own_start_in_one_step),
             own_start_by_chance: chance(rbm, set)?,
             witnesses,

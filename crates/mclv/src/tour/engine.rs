@@ -102,6 +102,11 @@ impl<'a> TourEngine<'a> {
         &self.set
     }
 
+    /// `log p*(h)` of each state of the set.
+    pub(crate) fn log_weights(&self) -> &[f64] {
+        self.table.log_weights()
+    }
+
     /// Returns the row of the stopping set that tours with these random numbers begin at.
     pub(crate) fn draw_start(&self, draws: Draws) -> usize {
         self.table.draw(draws)
@@ -495,7 +500,8 @@ impl Round<'_> {
     }
 }
 
-fn stream_of(settings: &TourSettings, purpose: Purpose, tour: usize) -> Stream {
+/// The random numbers of one tour.
+pub(super) fn stream_of(settings: &TourSettings, purpose: Purpose, tour: usize) -> Stream {
     stream(settings.seed, purpose, u64::from(settings.occasion) << 40 | tour as u64)
 }
 

@@ -19,6 +19,13 @@ pub enum EstimateGuarantee {
     None,
 }
 
+impl EstimateGuarantee {
+    /// Returns this guarantee for a function of an estimate with guarantee `other`.
+    pub(crate) fn at_most(self, other: Self) -> Self {
+        if matches!(other, Self::None | Self::UnlessCut) { other } else { self }
+    }
+}
+
 /// An estimate: a value, its standard error, and its guarantee.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Estimate {
@@ -41,6 +48,13 @@ impl Tours {
         self.mean(&self.lengths(), EstimateGuarantee::Unbiased)
     }
 
+    /// Returns the mean of `ξ²`, which decides the error of `Ẑ`. It is unbiased for `E[ξ²]` under the
+    /// same conditions.
+    pub fn mean_square_length(&self) -> Estimate {
+        let squares: Vec<f64> = self.lengths().iter().map(|n| n * n).collect();
+        self.mean(&squares, EstimateGuarantee::Unbiased)
+    }
+
     /// Returns `F̂(f)/Z_S`, the mean over tours of the sum of statistic `statistic`. It is unbiased
     /// for `(Z/Z_S)·E_p[f]` if Kac's identity applies.
     pub fn mean_sum(&self, statistic: usize) -> Estimate {
@@ -61,7 +75,7 @@ impl Tours {
     }
 
     /// Returns the mean of one number per tour.
-    pub(super) fn mean(&self, x: &[f64], if_kac: EstimateGuarantee) -> Estimate {
+    pub(crate) fn mean(&self, x: &[f64], if_kac: EstimateGuarantee) -> Estimate {
         let n = x.len() as f64;
         let value = x.iter().sum::<f64>() / n;
         let std_err = match self.started_from() {

@@ -128,6 +128,11 @@ impl Tours {
         self.tours.iter().filter(|t| t.is_complete() && t.length == 1).count()
     }
 
+    /// The number of tours that returned to the state they began in after one step.
+    pub fn n_own_start_in_one_step(&self) -> usize {
+        self.tours.iter().filter(|t| t.length == 1 && t.end == End::OwnStart).count()
+    }
+
     /// The number of steps of the longest tour, cut or not.
     pub fn longest(&self) -> u32 {
         self.tours.iter().map(|t| t.length).max().unwrap_or(0)

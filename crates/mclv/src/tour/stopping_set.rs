@@ -119,6 +119,17 @@ impl StoppingSet {
         &self.states
     }
 
+    /// Returns the bytes of the packed states and of the hash table that finds them.
+    pub fn n_bytes(&self) -> usize {
+        size_of_val(self.states.words()) + self.index.allocation_size()
+    }
+
+    /// Returns the bytes of a table of starts for this set: a weight of 8 bytes for each state, and 8
+    /// bytes to draw it.
+    pub fn n_bytes_of_starts(&self) -> usize {
+        self.len() * (size_of::<f64>() + 2 * size_of::<u32>())
+    }
+
     /// Returns the row number of `state`, or `None` if it is not in the set.
     pub fn find(&self, state: &[u64]) -> Option<usize> {
         self.index.find(hash(state), |&k| self.states.row(k as usize) == state).map(|&k| k as usize)

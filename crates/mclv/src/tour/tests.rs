@@ -8,6 +8,7 @@
 //!
 //! **Power.** Controls, variants that are wrong, must be rejected by twice the limit.
 
+mod cut;
 mod kac;
 mod limits;
 mod mclv;

@@ -5,6 +5,13 @@
 //! `I − P` off the stopping set. They are solved by elimination without subtractions (Grassmann,
 //! Taksar and Heyman 1985), so that even chains that hardly ever return keep all digits.
 
+mod cut;
+mod path;
+
+pub(crate) use cut::energy_of;
+pub use cut::{CutTours, energy_bound};
+pub use path::total_variation;
+
 use super::StoppingSet;
 use crate::bits::BitRows;
 use crate::data::Rows;
@@ -156,6 +163,11 @@ pub struct TourTheory<'a> {
 }
 
 impl TourTheory<'_> {
+    /// Returns the chain of the tours.
+    pub fn chain(&self) -> &HiddenChain {
+        self.chain
+    }
+
     /// Returns `Z_S/Z`, the probability of the stopping set.
     pub fn set_probability(&self) -> f64 {
         self.p_s
@@ -220,6 +232,9 @@ impl TourTheory<'_> {
 
     /// Returns the spectral radius `ρ` of `P` off the set: in the limit of large `k`, `p(ξ > k)`
     /// falls like `ρ^k`. It is 0 if no state is off the set.
+    ///
+    /// For every `k ≥ 1`, `p(ξ > k) ≤ p(ξ > 1)·ρ^(k−1) ≤ ρ^k`: lengths from 1 on are a mixture of
+    /// geometric laws with rates of at most `ρ`, because the hidden chain is reversible and positive.
     pub fn tail_rate(&self) -> f64 {
         let off = &self.off;
         if off.states.is_empty() {
@@ -258,12 +273,6 @@ impl TourTheory<'_> {
         let p = (0..k).fold(self.starts(), |p, _| self.step_off(&p));
         let rest = self.solve(&vec![1.0; self.chain.n]);
         p.iter().zip(&rest).map(|(p, r)| p * r).sum()
-    }
-
-    /// `π_S`, by state.
-    fn starts(&self) -> Vec<f64> {
-        let of = |(p, inside): (&f64, &bool)| if *inside { p / self.p_s } else { 0.0 };
-        self.chain.stationary.iter().zip(&self.inside).map(of).collect()
     }
 
     /// Returns where tours at `p` are after a step, without those that have ended.

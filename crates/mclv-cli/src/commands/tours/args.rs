@@ -1,5 +1,6 @@
 //! The arguments of `mclv tours`.
 
+use super::theorems::TheoremArgs;
 use crate::flags::{PictureShape, Preparation, parse_duration};
 use clap::{Args, ValueHint};
 use mclv::chain::VisibleChain;
@@ -12,6 +13,7 @@ use std::path::PathBuf;
   mclv tours model.safetensors --samples-per-row 1,4,16  three stopping sets
   mclv tours model.safetensors --max-length 100 --csv tail.csv
   mclv tours model.safetensors --starts rows --pictures tours.png
+  mclv tours model.safetensors --theorems --error 0.05   how many tours are enough
 
 The stopping set S holds distinct hidden states, M drawn for each row of data. A tour is a Gibbs
 chain that starts in S and ends when it is in S again. Its number of steps is its length ξ. If tours
@@ -69,6 +71,8 @@ pub(crate) struct ToursArgs {
     /// Write an HTML page with tables, charts and pictures to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) report: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) theorems: TheoremArgs,
     /// Pictures per line
     #[arg(long, default_value_t = 10, value_name = "N", requires = "pictures", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) columns: u16,

@@ -1,6 +1,7 @@
 //! `mclv tours`: runs tours, which show how the model's chain returns to a stopping set.
 
 mod args;
+mod theorems;
 
 pub(crate) use args::ToursArgs;
 
@@ -11,11 +12,13 @@ use crate::plot;
 use crate::watch::Watch;
 use anyhow::{Context, ensure};
 use args::ToursFrom;
+use mclv::chain::VisibleChain;
 use mclv::data::{Dataset, Labels, RealRows, Rows};
 use mclv::partition::{LogZ, N_SCOUTS, mclv_from_tours};
 use mclv::progress::Silent;
+use mclv::theorems::Theorems;
 use mclv::tour::{
-    Ccdf, ClassTours, Conclusion, Contribution, End, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom,
+    Ccdf, ClassTours, Conclusion, Contribution, Estimate, Extremes, FirstStep, HiddenChain, StartedFrom,
     TailFit, TourEngine, TourSettings, Tours,
 };
 use mclv::{Rbm, StoppingSet, human_seconds, picture, write_atomically};
@@ -61,6 +64,9 @@ struct Report {
     by_label: Option<Vec<LabelTours>>,
     ccdf: Ccdf,
     pictured: Option<Pictured>,
+    /// The statements of the paper, with --theorems.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    theorems: Option<Theorems>,
     n_steps: u64,
     seconds: f64,
 }
@@ -120,6 +126,12 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
     if let Some(path) = &args.report {
         check_output(path, args.force, &["html", "htm"], ".html").context("--report")?;
     }
+    if args.theorems.theorems {
+        let cure =
+            "--theorems: the statements of the paper are about tours from π_S of the model's own chain";
+        ensure!(args.starts == ToursFrom::Pi, "{cure}; leave out --starts rows");
+        ensure!(args.visible == VisibleChain::Sampled, "{cure}; leave out --visible mean-field");
+    }
     ensure!(args.time_limit > 0.0, "--time-limit: must be more than 0; give 1s or more, or none");
     let (model_path, model) = model_file::open(&args.model, out)?;
     let data =
@@ -160,11 +172,18 @@ pub(crate) fn run(args: &ToursArgs, global: &Global, out: &Output) -> anyhow::Re
         let engine = TourEngine::new(&model.rbm, &drawn.set)?;
         let watch = Watch::new(&format!("tours, m = {m}"), "tours");
         let (tours, rows) = match args.starts {
+            ToursFrom::Pi if args.theorems.theorems => (Theorems::run(&engine, &settings, &watch)?, None),
             ToursFrom::Pi => (engine.run(&settings, &watch)?, None),
             ToursFrom::Rows => (engine.run_from_rows(&data.rows, &settings, &watch)?, Some(&data.rows)),
         };
         drop(watch);
         let mut report = Report::new(m, &model.rbm, &data, &drawn, (&engine, &tours), global.seed())?;
+        if args.theorems.theorems {
+            let wanted = args.theorems.settings();
+            let watch = Watch::new("theorems", "");
+            let found = Theorems::measure(&engine, (&tours, &settings), Some(&data.rows), &wanted, &watch)?;
+            report.theorems = Some(found);
+        }
         if args.pictures.is_some() {
             let columns = usize::from(args.columns);
             let Extremes { shortest, longest } = engine.extremes(&tours, &settings, rows, columns)?;
@@ -240,7 +259,7 @@ impl Report {
             n_own_start: tours.n_own_start(),
             n_elsewhere: tours.n_elsewhere(),
             n_one_step: tours.n_one_step(),
-            n_own_start_in_one_step: all.iter().filter(|t| t.length == 1 && t.end == End::OwnStart).count(),
+            n_own_start_in_one_step: tours.n_own_start_in_one_step(),
             mean_length: tours.mean_length(),
             longest: tours.longest(),
             tail_fit: tours.tail_fit(),
@@ -251,6 +270,7 @@ impl Report {
             by_label: data.labels.as_ref().map(|labels| by_label(labels, drawn, tours, from_rows)),
             ccdf: tours.ccdf().thinned(THINNING),
             pictured: None,
+            theorems: None,
             n_steps: tours.n_steps(),
             seconds: tours.seconds(),
         })
@@ -350,9 +370,15 @@ fn page(
     let pictures = grids.into_iter().map(|grid| {
         Block::pictures(grid, "Above: starts of tours. Below: the visible layer after the first step.")
     });
+    let statements = reports.iter().flat_map(|report| {
+        let several = (reports.len() > 1).then(|| Block::Note(format!("{}:", name(report))));
+        let blocks = report.theorems.as_ref().map(mclv_report::theorems::blocks);
+        several.filter(|_| blocks.is_some()).into_iter().chain(blocks.into_iter().flatten())
+    });
     let log_z = mclv_report::log_z::blocks(&estimates, mclv_view::agreement(&estimates).as_ref());
     Page::new(title, format!("{} ({}), {}", data.name, data.provenance.split, data.provenance.preparation()))
         .with(Section::new("Tours", blocks))
+        .with(Section::new("The paper's statements", statements))
         .with(Section::new("Pictures", pictures))
         .with(Section::new("log Z", log_z))
 }
@@ -406,6 +432,9 @@ fn text(args: &ToursArgs, data: &Dataset, reports: &[Report], tails: &[(String, 
         text.push_str(&format!("\n{}\n", label_table(reports)));
     }
 
+    for (report, (name, _)) in reports.iter().zip(tails) {
+        text.extend(report.theorems.as_ref().map(|found| theorems::text(name, found)));
+    }
     let mut files: Vec<(&str, String)> = Vec::new();
     files.extend(args.csv.as_ref().map(|path| ("wrote", path.display().to_string())));
     files.extend(args.pictures.as_ref().map(|path| ("wrote", path.display().to_string())));

@@ -96,9 +96,12 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
         }
     };
     let n_seeds = args.seeds.unwrap_or(if args.quick { QUICK_SEEDS } else { SEEDS });
+    let Some(last) = global.seed().checked_add(u64::from(n_seeds) - 1) else {
+        bail!("--seed {} has fewer than {n_seeds} seeds after it; give a smaller one", global.seed());
+    };
     let options = Options {
         data: args.data.clone(),
-        seeds: (global.seed()..).take(n_seeds.into()).collect(),
+        seeds: (global.seed()..=last).collect(),
         quick: args.quick,
         starts: args.starts,
     };

@@ -308,6 +308,26 @@ fn commands_that_begin_at_the_same_time_get_folders_of_their_own() {
     }
 }
 
+/// A power cut can take lines that a checkpoint counts.
+#[test]
+fn lost_metrics_are_told_with_what_is_lost() {
+    let sandbox = Sandbox::new();
+    sandbox.json(&RUN);
+    let metrics = sandbox.path("my run/metrics.jsonl");
+    let text = std::fs::read_to_string(&metrics).unwrap();
+    let two: usize = text.split_inclusive('\n').take(2).map(str::len).sum();
+    std::fs::write(&metrics, &text[..two + 5]).unwrap();
+    let outcome = sandbox.run(&["train", "--resume", "my run"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let counted = format!("has {two} bytes of whole lines, but the checkpoint counts {}", text.len());
+    for words in [counted.as_str(), "metrics.jsonl", "the metrics of some epochs after epoch 1 are lost"] {
+        assert!(outcome.stderr.contains(words), "{words}: {}", outcome.stderr);
+    }
+    assert_eq!(std::fs::read_to_string(&metrics).unwrap(), text[..two]);
+    let model = sandbox.json(&["inspect", "my run/model.safetensors"]);
+    assert_eq!(model["provenance"]["history"]["epoch"], 4, "{model}");
+}
+
 #[test]
 fn a_folder_in_use_is_refused_with_its_owner() {
     let sandbox = Sandbox::new();

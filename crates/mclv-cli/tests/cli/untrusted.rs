@@ -8,10 +8,11 @@ use std::fmt::Write;
 const RUN: [&str; 8] = ["train", "bars-and-stripes:3", "--hidden", "3", "--epochs", "3", "-o", "run"];
 
 /// Characters that change a terminal or the order of text.
-const HOSTILE: &str = "a\x1b[2Jb\x07\u{9b}31m\u{202e}c\u{2066}d";
+const HOSTILE: &str = "a\x1b[2Jb\x07\u{9b}31m\u{202e}c\u{2066}d\u{200f}\u{2028}e";
 
 fn is_hostile(c: char) -> bool {
     c.is_control() && c != '\n'
+        || ['\u{61c}', '\u{200e}', '\u{200f}', '\u{2028}', '\u{2029}'].contains(&c)
         || ('\u{202a}'..='\u{202e}').contains(&c)
         || ('\u{2066}'..='\u{2069}').contains(&c)
 }
@@ -167,6 +168,88 @@ fn pipes_and_devices_in_the_place_of_files_are_refused() {
     }
 }
 
+/// Every flag that names a file, and every file of a folder that a flag names.
+#[cfg(unix)]
+#[test]
+fn pipes_and_devices_are_refused_wherever_a_file_is_named() {
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new().with_model("m.safetensors", 3).with_file("rows.csv", "0,1\n1,0\n".repeat(6));
+    for folder in ["rungs", "sweep", "results"] {
+        std::fs::create_dir(sandbox.path(folder)).unwrap();
+    }
+    let model = |args: &[&'static str]| [&[args[0], "m.safetensors"], &args[1..]].concat();
+    let train = |args: &[&'static str]| [&["train"][..], args, &["-o", "run"]].concat();
+    let cases = [
+        ("pipe.csv", train(&["pipe.csv"])),
+        ("pipe.npy", train(&["pipe.npy"])),
+        ("pipe.npz", train(&["pipe.npz"])),
+        ("pipe-ubyte", train(&["pipe-ubyte"])),
+        ("pipe.csv.gz", train(&["pipe.csv.gz"])),
+        ("./pipe", train(&["./pipe"])),
+        ("pipe.csv", train(&["rows.csv", "--validation", "pipe.csv"])),
+        ("pipe.csv", train(&["rows.csv", "--test", "pipe.csv"])),
+        ("pipe.txt", train(&["rows.csv", "--split-file", "pipe.txt"])),
+        ("pipe.npy", train(&["rows.csv", "--split-file", "pipe.npy"])),
+        ("pipe.npy", train(&["digits", "--weights", "pipe.npy"])),
+        ("pipe.csv", train(&["digits", "--weights", "pipe.csv"])),
+        ("pipe.safetensors", train(&["digits", "--from", "pipe.safetensors"])),
+        ("pipe.npz", train(&["digits", "--from", "pipe.npz"])),
+        ("pipe.weights.npy", train(&["digits", "--from", "pipe.npy"])),
+        ("pipe.toml", train(&["digits", "--config", "pipe.toml"])),
+        ("pipe", model(&["logz", "--method", "mclv", "--stopping-set", "pipe"])),
+        ("pipe", model(&["logz", "--method", "ladder", "--ladder", "pipe"])),
+        ("pipe.npz", model(&["logz", "--method", "bar", "--rungs", "pipe.npz"])),
+        ("rungs/pipe.safetensors", model(&["logz", "--method", "bar", "--rungs", "rungs"])),
+        ("pipe.csv", model(&["likelihood", "--data", "pipe.csv"])),
+        ("pipe.csv", model(&["tours", "--data", "pipe.csv"])),
+        ("pipe.csv", model(&["modes", "--data", "pipe.csv"])),
+        ("pipe.csv", model(&["transform", "--data", "pipe.csv", "-o", "f.npy"])),
+        ("pipe.csv", model(&["sample", "--start", "pipe.csv", "-o", "s.npy"])),
+        ("pipe.csv", model(&["sample", "--given", "pipe.csv", "--known", "units:0", "-o", "s.npy"])),
+        ("pipe.npy", model(&["sample", "--given", "digits", "--known", "pipe.npy", "-o", "s.npy"])),
+        ("pipe.npz", vec!["convert", "pipe.npz", "x.safetensors"]),
+        ("pipe.csv", vec!["init", "pipe.csv", "-o", "x.npz"]),
+        ("sweep/sweep.toml", vec!["sweep", "--resume", "sweep"]),
+        ("results/digits.json", vec!["reproduce", "--render", "results"]),
+    ];
+    for (name, args) in cases {
+        for device in ["fifo", "/dev/zero"] {
+            let path = sandbox.path(name);
+            match device {
+                "fifo" => {
+                    assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success())
+                }
+                device => symlink(device, &path).unwrap(),
+            }
+            let outcome = sandbox.run(&args);
+            assert_eq!(outcome.code, Some(1), "{args:?}, {device}: {}", outcome.stderr);
+            assert!(outcome.stderr.contains("not a regular file"), "{args:?}, {device}: {}", outcome.stderr);
+            std::fs::remove_file(path).unwrap();
+        }
+    }
+}
+
+/// A sweep is a folder that may come from a stranger, too.
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_the_links_of_a_sweep() {
+    use std::os::unix::fs::symlink;
+    let sandbox = Sandbox::new().with_file("victim", "precious");
+    let sweep =
+        ["sweep", "bars-and-stripes:3", "--n-hidden", "2", "--epochs", "2", "--validation-fraction", "0.5"];
+    sandbox.json(&[&sweep[..], &["-o", "sweep"]].concat());
+    for name in ["report.html", "sweep.csv"] {
+        std::fs::remove_file(sandbox.path(&format!("sweep/{name}"))).unwrap();
+        symlink(sandbox.path("victim"), sandbox.path(&format!("sweep/{name}"))).unwrap();
+    }
+    sandbox.json(&["sweep", "--resume", "sweep"]);
+    assert_eq!(sandbox.bytes("victim"), b"precious");
+    assert!(!sandbox.path("sweep/report.html").is_symlink());
+    std::fs::rename(sandbox.path("sweep/runs"), sandbox.path("elsewhere")).unwrap();
+    symlink(sandbox.path("elsewhere"), sandbox.path("sweep/runs")).unwrap();
+    sandbox.refuses(&["sweep", "--resume", "sweep"], &["runs: is a link"]);
+}
+
 #[cfg(unix)]
 #[test]
 fn a_report_is_not_written_through_a_link_in_the_run_folder() {
@@ -192,7 +275,11 @@ fn hostile_names_and_labels_reach_neither_terminal_nor_page() {
     std::fs::write(sandbox.path(&data), rows).unwrap();
     let run = format!("{HOSTILE} run");
     let model = format!("{run}/model.safetensors");
-    let commands: [&[&str]; 12] = [
+    let words = format!("{HOSTILE}.txt");
+    std::fs::write(sandbox.path(&words), format!("train\n{HOSTILE}\ntrain\ntrain\n")).unwrap();
+    let missing = format!("{HOSTILE} missing");
+    let sweep = format!("{HOSTILE} sweep");
+    let commands: [&[&str]; 24] = [
         &["data", "show", &data],
         &["data", "show", &data, "--label-column", "label"],
         &["train", &data, "--label-column", "label", "--hidden", "2", "--epochs", "1", "-o", &run],
@@ -204,6 +291,18 @@ fn hostile_names_and_labels_reach_neither_terminal_nor_page() {
         &["likelihood", &run, "--split", "all"],
         &["report", &run],
         &["convert", &model, &format!("{HOSTILE}.npz")],
+        &["modes", &run],
+        &["tours", &run, "--max-steps", "50"],
+        &["sample", &run, "-n", "2", "-o", &format!("{HOSTILE}.npy"), "--force"],
+        &["plot", "likelihood", &run, "-o", &format!("{HOSTILE}.svg"), "--force"],
+        &["report", &run, &run, "-o", &format!("{HOSTILE}.html"), "--force"],
+        &["train", &data, "--split-file", &words],
+        &["train", &data, "--split-column", HOSTILE],
+        &["train", &data, "--from", &missing],
+        &["logz", &model, "--method", "ladder", "--ladder", &missing],
+        &["logz", &model, "--method", "bar", "--rungs", &missing],
+        &["sweep", &data, "--label-column", "label", "--n-hidden", "2", "--epochs", "1", "-o", &sweep],
+        &["sweep", "--resume", &missing],
         &[HOSTILE],
     ];
     for args in commands {

@@ -50,7 +50,7 @@ impl Trajectory<'_> {
         let n_records = (2 * self.n_ladders * n_pairs).checked_mul(self.n_steps);
         if self.burn_in.saturating_add(self.n_steps) >= 1 << 30 || n_records.is_none_or(|n| n > MAX_RECORDS) {
             return Err(Error::InvalidSetting {
-                name: "n-steps",
+                name: "ladder-steps",
                 value: self.n_steps.to_string(),
                 cure: "fewer steps, ladders or models: 2^28 numbers at most are recorded, 2^30 steps made",
             });

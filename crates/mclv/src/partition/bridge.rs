@@ -112,7 +112,7 @@ pub(super) const MIN_LADDERS: usize = 5;
 pub fn bar(rbm: &Rbm, settings: &BarSettings, progress: &dyn Progress) -> Result<Bar> {
     let begun = Instant::now();
     check_size("n-ladders", settings.n_ladders)?;
-    check_size("n-steps", settings.n_steps)?;
+    check_size("ladder-steps", settings.n_steps)?;
     let spread_out = spread_out_base(rbm);
     let (base, second) = match &settings.base_bias {
         Some(base) => (base, spread_out),

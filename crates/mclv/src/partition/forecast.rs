@@ -4,7 +4,7 @@ use super::budget::{MIN_COMPLETION, PILOT_SHARE, TRIAL_SHARE};
 use super::interval::n_carriers;
 use crate::progress::Silent;
 use crate::team;
-use crate::tour::{TourEngine, TourSettings};
+use crate::tour::{MOST_TOURS, TourEngine, TourSettings};
 use crate::{Error, Result};
 use std::time::Instant;
 
@@ -142,7 +142,7 @@ impl Forecast {
                 // ones not to matter.
                 let unseen = if is_tail_seen { 0.0 } else { UNSEEN_TOURS * f64::from(tours.longest()) };
                 let wanted = ((relative / target).powi(2) * n_tours as f64).max(unseen);
-                let wanted = wanted.min(f64::from(u32::MAX - 1)).ceil() as usize;
+                let wanted = wanted.min(MOST_TOURS as f64).ceil() as usize;
                 return Ok(Self {
                     n_for_target: Some(wanted.max(PILOT_TOURS)),
                     mean_length: mean.value,

@@ -68,6 +68,8 @@ const PILOT_STEPS: u64 = 2_000_000;
 const PILOT_TOURS: usize = 1_000;
 /// The least and the most tours of an estimate.
 const N_TOURS: (f64, f64) = (2_000.0, 1e6);
+/// The most tours that a user may ask for. More would take several gigabytes.
+const MOST_TOURS: usize = 1 << 24;
 /// The tours of the estimate may take this multiple of their expected steps.
 const MARGIN: f64 = 1.5;
 /// The estimate and those of the pilot may be this many standard errors apart. The error bars of the
@@ -200,7 +202,14 @@ pub(super) fn climb_along(
     let path = Path::with_legs(rbm, &climb.bases, Kept::Hidden)?;
     let top = inputs.stopping_set.map(|set| TourEngine::new(rbm, set)).transpose()?;
     let mut n_before = climb.n_steps + scouts.as_ref().map_or(0, |scouts| scouts.n_steps);
-    let mut n_tours = if let Effort::Tours(n) = settings.effort { n } else { 0 };
+    let mut n_tours = match settings.effort {
+        Effort::Tours(n) if (1..=MOST_TOURS).contains(&n) => n,
+        Effort::Tours(n) => {
+            let cure = "from 1 to 16,777,216";
+            return Err(Error::InvalidSetting { name: "n-tours", value: n.to_string(), cure });
+        }
+        Effort::TargetSe(_) => 0,
+    };
     // The numbers of pilot tours to look at: without a decision to make, none.
     let pilots = if n_tours > 0 && !may_give_way { &[][..] } else { &PILOTS };
     for &occasion in pilots {

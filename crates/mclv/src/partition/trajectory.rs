@@ -56,7 +56,7 @@ const MAX_PARAMETERS: usize = 1 << 28;
 pub fn bar_along(models: &[Rbm], settings: &BarSettings, progress: &dyn Progress) -> Result<LogZ> {
     let begun = Instant::now();
     check_size("n-ladders", settings.n_ladders)?;
-    check_size("n-steps", settings.n_steps)?;
+    check_size("ladder-steps", settings.n_steps)?;
     let Some(last) = models.last() else {
         return Err(Error::Empty { what: "the trajectory".into(), cure: "give at least one model" });
     };

@@ -297,8 +297,9 @@ impl Settings {
                 let small = self.n_hidden() <= MOST_FOR_TOURS;
                 let n_rungs = self.n_rungs.unwrap_or(if small { N_RUNGS.0 } else { N_RUNGS.1 });
                 at_least_one("n-rungs", n_rungs, "give at least one rung: that of the model")?;
-                let few = n_rungs < 1 << 24 && n_chains < (1 << 24) / (n_rungs + 1);
-                within("n-chains", n_chains, few, "must be fewer than 16,777,216 chains on all rungs")?;
+                let cure = "must be fewer than 16,777,216 chains on all rungs";
+                within("n-rungs", n_rungs, n_rungs < 1 << 24, cure)?;
+                within("n-chains", n_chains, n_chains < (1 << 24) / (n_rungs + 1), cure)?;
                 Ok(EstimatorSettings::Tempered { k: self.gibbs_steps(1)?, n_chains, n_rungs })
             }
             EstimatorName::Exact => Ok(EstimatorSettings::Exact),

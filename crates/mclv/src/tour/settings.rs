@@ -55,11 +55,14 @@ impl Default for TourSettings {
     }
 }
 
+/// The most tours. More would take several gigabytes.
+pub(crate) const MOST_TOURS: usize = 1 << 26;
+
 impl TourSettings {
     pub(super) fn check(&self) -> Result<()> {
         let refuse = |name, value: String, cure| Err::<(), _>(Error::InvalidSetting { name, value, cure });
-        if self.n_tours == 0 || self.n_tours > u32::MAX as usize {
-            return refuse("n-tours", self.n_tours.to_string(), "from 1 to 4,294,967,295");
+        if self.n_tours == 0 || self.n_tours > MOST_TOURS {
+            return refuse("n-tours", self.n_tours.to_string(), "from 1 to 67,108,864");
         }
         if self.stratified && !self.n_tours.is_multiple_of(2) {
             return refuse(

@@ -201,7 +201,10 @@ impl<'a> Session<'a> {
         if early && !self.best.is_out_of_patience(self.settings.patience) {
             return Ok(None);
         }
-        let metrics = self.history.last().cloned().unwrap_or_default();
+        // The metrics of the last epoch may have been lost.
+        let epoch = self.trainer.epochs_done();
+        let metrics = self.history.last().filter(|metrics| metrics.epoch == epoch).cloned();
+        let metrics = metrics.unwrap_or_else(|| Metrics { epoch, ..Metrics::default() });
         let (best, seconds) = (metrics.best.clone(), self.seconds());
         if let Some(files) = &mut self.files {
             files.save_model(self.trainer.rbm(), &metrics, best.as_ref().map(|best| best.epoch))?;

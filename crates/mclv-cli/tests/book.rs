@@ -17,7 +17,7 @@ fn root() -> PathBuf {
 
 /// All pages that people read, as paths from the root.
 fn pages() -> Vec<PathBuf> {
-    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md"];
+    let names = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"];
     let mut pages: Vec<PathBuf> = names.iter().map(PathBuf::from).collect();
     let mut folders = vec![PathBuf::from("docs")];
     while let Some(folder) = folders.pop() {

@@ -8,18 +8,30 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use cpu_time::ProcessTime;
+
 use super::mutate;
 use super::readers::Reader;
 
-/// The longest that a small file may take, on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// The most processor time that a small file may take. On a busy machine it passes slowly.
+const MOST_WORK: Duration = Duration::from_secs(30);
+/// The longest that it may take if it waits for something.
+const PATIENCE: Duration = Duration::from_secs(600);
 /// The most memory of this process: eight times what the content of a small file may take.
 const MAX_MEMORY: u64 = 2 << 30;
 /// Memory is measured after this many files.
 const PER_MEASUREMENT: u64 = 16;
 
-/// The file that is being read: when that began, and which it is.
-static NOW: Mutex<Option<(Instant, &str, u64)>> = Mutex::new(None);
+/// The file that is being read, and when that began.
+#[derive(Clone, Copy)]
+struct Reading {
+    begun: Instant,
+    work_before: ProcessTime,
+    reader: &'static str,
+    case: u64,
+}
+
+static NOW: Mutex<Option<Reading>> = Mutex::new(None);
 
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
@@ -38,9 +50,10 @@ fn watch() {
     std::thread::spawn(|| {
         loop {
             std::thread::sleep(Duration::from_secs(1));
-            let now = *NOW.lock().unwrap();
-            if let Some((begun, reader, case)) = now.filter(|(begun, ..)| begun.elapsed() > 2 * PATIENCE) {
-                eprintln!("{reader}, case {case}: not read after {:?}", begun.elapsed());
+            let Some(now) = *NOW.lock().unwrap() else { continue };
+            let work = now.work_before.elapsed();
+            if work > 2 * MOST_WORK || now.begun.elapsed() > PATIENCE {
+                eprintln!("{}, case {}: not read after {work:?} of work", now.reader, now.case);
                 std::process::abort();
             }
         }
@@ -50,14 +63,19 @@ fn watch() {
 /// Reads one damaged file. Returns the problem if there is one.
 fn read(reader: &'static Reader, seeds: &[Vec<Vec<u8>>], case: u64, folder: &Path) -> Option<String> {
     let bytes = mutate::file(reader, seeds, case);
-    let begun = Instant::now();
-    *NOW.lock().unwrap() = Some((begun, reader.name, case));
+    let work_before = ProcessTime::now();
+    *NOW.lock().unwrap() = Some(Reading { begun: Instant::now(), work_before, reader: reader.name, case });
     let result = catch_unwind(AssertUnwindSafe(|| (reader.read)(folder, &bytes)));
     *NOW.lock().unwrap() = None;
     let problem = match result {
         Err(_) => "panics".into(),
-        Ok(()) if begun.elapsed() > PATIENCE => format!("takes {:?}", begun.elapsed()),
-        Ok(()) => return None,
+        Ok(()) => {
+            let work = work_before.elapsed();
+            if work <= MOST_WORK {
+                return None;
+            }
+            format!("takes {work:?} of work")
+        }
     };
     let kept = std::env::temp_dir().join(format!("mclv-fuzz-{}-{case}", reader.name));
     std::fs::write(&kept, &bytes).unwrap();

@@ -80,23 +80,28 @@ fn parts(page: &Page) -> Parts {
     for (k, section) in page.sections.iter().enumerate() {
         // The first section follows the verdict of the page, and need not say it again.
         let said = if k == 0 { page.verdict() } else { None };
-        let section = parts.section(section, said);
-        parts.sections.push(section);
+        parts.add(section, said);
     }
     parts
 }
 
 impl Parts {
-    /// A section. Its first block leaves out the verdict that is `said` above.
-    fn section(&mut self, section: &Section, said: Option<&Verdict>) -> Value {
+    /// Adds a section. Its first block leaves out the verdict that is `said` above; a section of
+    /// nothing else is left out.
+    fn add(&mut self, section: &Section, said: Option<&Verdict>) {
         let id = slug(&section.title);
         let mut shown = section.blocks.clone();
         if let (Some(Block::Verdicts(verdicts)), Some(said)) = (shown.first_mut(), said) {
             verdicts.retain(|verdict| verdict != said);
         }
         shown.retain(|block| !block.is_empty());
+        if shown.is_empty() {
+            return;
+        }
         let blocks: Vec<Value> = shown.iter().map(|block| self.block(block, &id)).collect();
-        json!({ "id": id, "title": section.title, "term": self.term(&section.title), "blocks": blocks })
+        let section =
+            json!({ "id": id, "title": section.title, "term": self.term(&section.title), "blocks": blocks });
+        self.sections.push(section);
     }
 
     /// The term that a label shows, if pages explain it.

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 /// sweep, the output of the command says which model was read.
 pub(crate) fn open(path: &Path, out: &Output) -> anyhow::Result<(PathBuf, ModelFile)> {
     let extension = path.extension().map(|extension| extension.to_string_lossy().to_lowercase());
-    if extension.is_some_and(|extension| ["csv", "tsv", "txt", "gz"].contains(&extension.as_str())) {
+    let is_table = extension.is_some_and(|extension| ["csv", "tsv"].contains(&extension.as_str()));
+    if is_table && path.is_file() {
         let (path, quoted) = (path.display(), shell::path(path));
         bail!(
             "{path} is a table of data, not a model: give a model file or the folder of a run, and the data with \

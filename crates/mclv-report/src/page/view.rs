@@ -5,7 +5,7 @@ use super::{Block, Live, Page, Section, Verdict};
 use crate::figure::{Drawing, Theme, page_variables};
 use mclv::printable;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
+use minijinja::{AutoEscape, Environment, HtmlEscape};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -13,9 +13,20 @@ use std::sync::LazyLock;
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    templates.add_filter("breakable", breakable);
     templates.add_template("page", include_str!("../../assets/page.html")).expect("the template is valid");
     templates
 });
+
+/// A text whose long words, such as names and paths, may be broken at some signs. What is copied from
+/// the page has no breaks.
+fn breakable(text: &str) -> minijinja::Value {
+    let mut html = HtmlEscape(text).to_string();
+    for sign in [",", "=", "_"] {
+        html = html.replace(sign, &format!("{sign}<wbr>"));
+    }
+    minijinja::Value::from_safe_string(html.replace(",<wbr> ", ", "))
+}
 
 pub(super) fn page(page: &Page, live: Option<&Live>) -> String {
     let Parts { sections, charts, terms } = parts(page);

@@ -236,7 +236,7 @@ fn listen_for_ctrl_c() {
             std::thread::spawn(|| {
                 let patience = || if N_PATIENT.load(Ordering::Relaxed) > 0 { BUSY } else { DEAF };
                 if !is_heard(&HEARD, patience) {
-                    eprintln!("error: interrupted");
+                    tell("error: interrupted");
                     std::process::exit(i32::from(crate::INTERRUPTED));
                 }
             });

@@ -12,6 +12,7 @@ mod live;
 mod output;
 mod plot;
 mod ranks;
+mod rows_table;
 mod signals;
 mod sparkline;
 mod terminal_picture;

@@ -13,8 +13,8 @@ const PNG_SCALE: f32 = 2.0;
 /// The largest length of a report in JSON.
 const MAX_REPORT: u64 = 1 << 30;
 
-/// Writes a report into a folder: its JSON, the files derived from it, and an HTML page. Returns
-/// the names of the files.
+/// Writes a report into a folder: its JSON and the files derived from it. Returns the names of the
+/// files.
 ///
 /// # Errors
 /// If a file cannot be written.
@@ -22,18 +22,20 @@ pub fn write(report: &Report, folder: &Path) -> Result<Vec<String>> {
     let json = serde_json::to_string_pretty(report).expect("reports are plain JSON");
     let mut files = vec![(format!("{}.json", report.experiment), format!("{json}\n").into_bytes())];
     files.extend(derived(report));
-    files.push((format!("{}.html", report.experiment), html(report).into_bytes()));
     for (name, bytes) in &files {
         write_inside(&folder.join(name), bytes)?;
     }
     Ok(files.into_iter().map(|(name, _)| name).collect())
 }
 
-/// The files derived from a report: Markdown, a CSV file per table and plot, and SVG and PNG files
-/// per plot and grid of pictures.
+/// The files derived from a report: an HTML page, Markdown, a CSV file per table and plot, and SVG
+/// and PNG files per plot and grid of pictures.
 pub fn derived(report: &Report) -> Vec<(String, Vec<u8>)> {
     let text = format!("# {}\n\n{}", report.title, markdown(report, ""));
-    let mut files = vec![(format!("{}.md", report.experiment), text.into_bytes())];
+    let mut files = vec![
+        (format!("{}.html", report.experiment), html(report).into_bytes()),
+        (format!("{}.md", report.experiment), text.into_bytes()),
+    ];
     for table in &report.tables {
         files.push((format!("{}.csv", report.file_name(&table.name)), csv_of_table(table).into_bytes()));
     }

@@ -193,8 +193,11 @@ fn check(what: What, settings: &PlotSettings) -> Result<()> {
         let cure = "it is for pictures: filters, samples, chains, reconstructions and tours";
         return Err(not("scale", scale.to_string(), cure));
     }
-    if settings.mean && (what != What::Likelihood || settings.is_against_time) {
-        return Err(not("mean", "true".into(), "it is for likelihoods by epochs"));
+    if settings.mean && settings.is_against_time {
+        return Err(Error::Incompatible { name: "mean", with: "against = time".into() });
+    }
+    if settings.mean && what != What::Likelihood {
+        return Err(not("mean", "true".into(), "it is for the likelihood: leave it out"));
     }
     Ok(())
 }

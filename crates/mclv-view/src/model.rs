@@ -54,6 +54,10 @@ const SAMPLE_SECONDS: f64 = 4.0;
 const MOST_SPECTRA: usize = 6;
 const MAX_SPECTRUM_WORK: f64 = 1.2e9;
 
+/// Why there are no pictures.
+const NO_SHAPE: &str = "the height and width of its pictures are not known; train with `shape`, or, for a table, list \
+                        the weights with mclv inspect";
+
 /// The name of data that were no file.
 const IN_MEMORY: &str = "memory";
 
@@ -246,9 +250,9 @@ impl<'a> Model<'a> {
         let recorded = self.run.model.as_ref().and_then(|m| m.provenance.data.as_ref()?.image_shape);
         let given = self.run.input.as_ref().and_then(|input| input.shape);
         let shape = recorded.or(given).or(self.rows.data.as_ref().and_then(|d| d.image_shape));
-        shape.filter(|&s| mclv::picture::check_shape(s, self.rbm.n_visible()).is_ok()).ok_or_else(|| {
-            Error::malformed(self.run.folder.path(), "the height and width of its pictures are not known")
-        })
+        shape
+            .filter(|&s| mclv::picture::check_shape(s, self.rbm.n_visible()).is_ok())
+            .ok_or_else(|| Error::malformed(self.run.folder.path(), NO_SHAPE))
     }
 
     /// The number of hidden units.

@@ -249,7 +249,7 @@ fn words_in_a_csv_are_named_by_line_and_column() {
         ("a,b\n0,1\n0,Yes\n", "write 1 for yes"),
         ("a|b\n0|1\n0|1\n", "by commas"),
         ("a;b\n0,5;1\n", "write decimals with a point"),
-        ("a,b,p\n0,1,val\n", "set `split-column` to its name"),
+        ("a,b,p\n0,1,val\n", "set `split-column = p`"),
         ("a,b,p\n0,1,red\n", "a column of 0 and 1 for each of its words"),
         // A word among values is no header.
         ("0,1,oops\n0,1,1\n", "(line 1, column 3)"),

@@ -1,7 +1,7 @@
 """The native part of the package: rows, models and long work. It is private."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, final
 
@@ -128,11 +128,11 @@ def resume(
     n_threads: int | None,
 ) -> dict[str, Any]: ...
 def report(
-    runs: list[_Path], output: _Path, rows: Rows | None, is_whole: bool, n_threads: int | None
+    runs: Sequence[_Path], output: _Path, rows: Rows | None, is_whole: bool, n_threads: int | None
 ) -> list[str]: ...
 def plot(
     figure: str,
-    runs: list[_Path],
+    runs: Sequence[_Path],
     output: _Path,
     rows: Rows | None,
     options: dict[str, Any],

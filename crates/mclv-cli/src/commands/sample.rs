@@ -5,6 +5,7 @@ use crate::cli::Global;
 use crate::flags::{PictureShape, Preparation};
 use crate::half_blocks;
 use crate::output::{Output, facts, tell};
+use crate::rows_table::rows_table;
 use crate::terminal_picture;
 use crate::watch::Watch;
 use anyhow::{Context, bail};
@@ -14,7 +15,7 @@ use mclv::data::{Binarize, Dataset, Rows, Split};
 use mclv::mixing::{Doubt, Mixing};
 use mclv::rng::{Purpose, stream};
 use mclv::sample::{Given, Known, Ladders, Ranges, SampleMethod, SampleSettings, Samples, Start, sample};
-use mclv::{Rbm, human_seconds, picture, write_atomically};
+use mclv::{ModelFile, Rbm, human_seconds, picture, write_atomically};
 use serde_json::json;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -90,7 +91,7 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) columns: Option<u16>,
     /// File to write: .npy, .npz, .csv (with the names of the columns) or .png [default: show
-    /// pictures in the terminal]
+    /// pictures, or a table, in the terminal]
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Overwrite an existing file
@@ -132,14 +133,11 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
     let are_spins = model_data::recorded(&model).is_some_and(|spec| spec.spins);
     let shape = model_data::image_shape(args.picture.shape, &model, [&given, &start].into_iter().flatten())?;
     // Check before the long work that the shape is known.
-    let needs_shape = match format.as_deref() {
-        Some(format) => format == "png",
-        None => !global.json,
-    };
-    if needs_shape && shape.is_none() {
+    if format.as_deref() == Some("png") && shape.is_none() {
         bail!(
             "the height and width of pictures with {n_visible} visible units are not known for {}; give --shape HxW, \
-             or write a table with -o FILE.csv",
+             or write a table with -o \
+             FILE.csv",
             model_path.display()
         );
     }
@@ -174,10 +172,7 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
             ("npz", _) if are_spins => samples.spins_to_npz(),
             ("npy", _) => samples.to_npy(),
             ("npz", _) => samples.to_npz(),
-            ("csv", _) => {
-                let names = model.provenance.data.as_ref().map_or(&[][..], |data| &data.column_names);
-                samples.to_csv(names, are_spins)
-            }
+            ("csv", _) => samples.to_csv(column_names(&model), are_spins),
             (_, shape) => {
                 let shape = shape.context("no shape")?;
                 picture::grid(&samples.rows(), shape, columns(args, settings.n_samples))?
@@ -241,6 +236,15 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
             lines.insert(0, ("wrote", format!("{}{values}", path.display())));
         }
         let mut text = facts(&lines);
+        if let (None, None) = (&args.output, shape) {
+            let rows: Vec<Vec<f32>> = match are_spins {
+                true => {
+                    pictures(&samples).iter().map(|row| row.iter().map(|x| 2.0 * x - 1.0).collect()).collect()
+                }
+                false => pictures(&samples),
+            };
+            text.push_str(&format!("\n{}", rows_table(&rows, column_names(&model), None)));
+        }
         if let (None, Some(shape)) = (&args.output, shape) {
             let grid = picture::grid(&samples.rows(), shape, columns(args, settings.n_samples)).ok();
             match grid.and_then(|png| terminal_picture::inline(&png)) {
@@ -250,6 +254,11 @@ pub(crate) fn run(args: &SampleArgs, global: &Global, out: &Output) -> anyhow::R
         }
         text
     })
+}
+
+/// The names of the columns of the training rows; empty if they have none.
+fn column_names(model: &ModelFile) -> &[String] {
+    model.provenance.data.as_ref().map_or(&[], |data| &data.column_names)
 }
 
 /// Advice against a doubt. Samples are free without starts and without known units.

@@ -169,6 +169,11 @@ fn unknown_file_types_are_refused_with_the_known_ones() {
     let sandbox =
         Sandbox::new().with_model("m.safetensors", 3).with_file("m.txt", "0 1").with_file("m.bmp", "BM");
     refused_as_model(&sandbox, "m.txt", &["unknown file type", ".safetensors, .npz and .npy"]);
+    std::fs::write(sandbox.path("data.csv"), "0,1\n").unwrap();
+    sandbox.refuses(
+        &["likelihood", "data.csv"],
+        &["data.csv is a table of data, not a model", "--data data.csv"],
+    );
     sandbox.refuses(&["init", "digits", "-o", "new.txt"], &["new.txt: unknown file type", ".safetensors"]);
     sandbox.refuses(&["data", "show", "m.bmp"], &["m.bmp: unknown file type", ".csv"]);
 }

@@ -122,7 +122,16 @@ fn a_model_tells_where_it_came_from() {
     let json = sandbox.json(&["init", "digits", "--n-hidden", "5", "--init", "paper", "--seed", "7"]);
     assert_eq!(json, json!({ "model": "model.safetensors", "n_visible": 64, "n_hidden": 5 }));
     let json = sandbox.json(&["inspect", "model.safetensors"]);
-    let expected = ["hidden_bias", "model", "n_hidden", "n_visible", "provenance", "visible_bias", "weights"];
+    let expected = [
+        "hidden_bias",
+        "model",
+        "n_hidden",
+        "n_visible",
+        "provenance",
+        "strongest_units",
+        "visible_bias",
+        "weights",
+    ];
     assert_eq!(keys(&json), expected);
     assert_eq!(keys(&json["weights"]), ["max", "mean", "min", "sd"]);
     let provenance = &json["provenance"];

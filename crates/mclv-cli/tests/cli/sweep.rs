@@ -90,7 +90,8 @@ fn the_setting_with_the_best_validation_likelihood_is_chosen_and_alone_tested() 
     assert_eq!(csv.lines().count(), 1 + 8);
     assert!(csv.starts_with("run,n-hidden,learning-rate,epochs,seed,chosen,"), "{csv}");
     let page = String::from_utf8(sandbox.bytes("swept/report.html")).unwrap();
-    assert!(page.contains("n-hidden=4,learning-rate=0.3,seed=1") && !page.contains("missing"), "{page}");
+    assert!(page.contains("n-hidden=4,learning-rate=0.3,seed=1") && !page.contains("missing:"));
+    assert!(page.contains("Chosen by the mean likelihood of validation rows over seeds: n-hidden"));
     let text = sandbox.succeeds(&["sweep", "--resume", "swept"]);
     for word in [
         "n-hidden",

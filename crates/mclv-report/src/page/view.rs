@@ -5,7 +5,7 @@ use super::{Block, Live, Page, Section, Verdict};
 use crate::figure::{Drawing, Theme, page_variables};
 use mclv::printable;
 use minijinja::value::Serde;
-use minijinja::{AutoEscape, Environment};
+use minijinja::{AutoEscape, Environment, HtmlEscape};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -13,9 +13,20 @@ use std::sync::LazyLock;
 static TEMPLATES: LazyLock<Environment<'static>> = LazyLock::new(|| {
     let mut templates = Environment::new();
     templates.set_auto_escape_callback(|_| AutoEscape::Html);
+    templates.add_filter("breakable", breakable);
     templates.add_template("page", include_str!("../../assets/page.html")).expect("the template is valid");
     templates
 });
+
+/// A text whose long words, such as names and paths, may be broken at some signs. What is copied from
+/// the page has no breaks.
+fn breakable(text: &str) -> minijinja::Value {
+    let mut html = HtmlEscape(text).to_string();
+    for sign in [",", "=", "_"] {
+        html = html.replace(sign, &format!("{sign}<wbr>"));
+    }
+    minijinja::Value::from_safe_string(html.replace(",<wbr> ", ", "))
+}
 
 pub(super) fn page(page: &Page, live: Option<&Live>) -> String {
     let Parts { sections, charts, terms } = parts(page);
@@ -80,23 +91,28 @@ fn parts(page: &Page) -> Parts {
     for (k, section) in page.sections.iter().enumerate() {
         // The first section follows the verdict of the page, and need not say it again.
         let said = if k == 0 { page.verdict() } else { None };
-        let section = parts.section(section, said);
-        parts.sections.push(section);
+        parts.add(section, said);
     }
     parts
 }
 
 impl Parts {
-    /// A section. Its first block leaves out the verdict that is `said` above.
-    fn section(&mut self, section: &Section, said: Option<&Verdict>) -> Value {
+    /// Adds a section. Its first block leaves out the verdict that is `said` above; a section of
+    /// nothing else is left out.
+    fn add(&mut self, section: &Section, said: Option<&Verdict>) {
         let id = slug(&section.title);
         let mut shown = section.blocks.clone();
         if let (Some(Block::Verdicts(verdicts)), Some(said)) = (shown.first_mut(), said) {
             verdicts.retain(|verdict| verdict != said);
         }
         shown.retain(|block| !block.is_empty());
+        if shown.is_empty() {
+            return;
+        }
         let blocks: Vec<Value> = shown.iter().map(|block| self.block(block, &id)).collect();
-        json!({ "id": id, "title": section.title, "term": self.term(&section.title), "blocks": blocks })
+        let section =
+            json!({ "id": id, "title": section.title, "term": self.term(&section.title), "blocks": blocks });
+        self.sections.push(section);
     }
 
     /// The term that a label shows, if pages explain it.

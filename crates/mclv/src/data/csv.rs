@@ -132,9 +132,11 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
         .flatten()
         .any(|column| column.parse::<i64>().is_err());
     let mut names = Vec::new();
+    let mut header = None;
     if is_named || is_header(path, &record, &others, reading)? {
         let cells = record.iter().enumerate().filter(|&(column, _)| !others.hold(column));
         names = cells.map(|(_, cell)| String::from_utf8_lossy(name_in(cell)).into_owned()).collect();
+        header = Some(record.clone());
         more = next(&mut record)?;
     }
     while more {
@@ -152,7 +154,7 @@ pub(super) fn read(path: &Path, reading: &Reading<'_>) -> Result<Table> {
             } else if Some(column) == others.split {
                 splits.push(Split::of_cell(cell).ok_or_else(|| no_part(path, &record, column))?);
             } else {
-                values.push(number(cell).ok_or_else(|| bad_cell(path, &record, column))?);
+                values.push(number(cell).ok_or_else(|| bad_cell(path, &record, column, header.as_ref()))?);
             }
         }
         more = next(&mut record)?;
@@ -212,11 +214,19 @@ fn number(cell: &[u8]) -> Option<f32> {
     std::str::from_utf8(cell).ok()?.parse().ok()
 }
 
-fn bad_cell(path: &Path, record: &ByteRecord, column: usize) -> Error {
+/// The error for a cell that is no number. Its column may have a name in the header.
+fn bad_cell(path: &Path, record: &ByteRecord, column: usize, header: Option<&ByteRecord>) -> Error {
     let place = format!("line {}, column {}", line_of(path, record), column + 1);
     let word = String::from_utf8_lossy(&record[column]);
     let is_decimal = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'-');
     let has_comma = word.split_once(',').is_some_and(|(whole, rest)| is_decimal(whole) && is_decimal(rest));
+    let name = header.and_then(|header| header.get(column)).map(name_in).unwrap_or_default();
+    let is_plain =
+        !name.is_empty() && name.iter().all(|byte| byte.is_ascii_alphanumeric() || b"_-.".contains(byte));
+    let naming = |setting: &str| match std::str::from_utf8(name) {
+        Ok(name) if is_plain => format!("`{setting} = {name}`"),
+        _ => format!("`{setting}` to its name"),
+    };
     let problem = match word.to_lowercase().as_str() {
         "" => "a cell is empty; fill in a number, or remove the row".into(),
         "na" | "n/a" | "null" | "none" | "?" | "-" => {
@@ -230,11 +240,12 @@ fn bad_cell(path: &Path, record: &ByteRecord, column: usize) -> Error {
             format!("{word:?} is not a number; separate the cells of a line by commas")
         }
         _ if Split::of_word(&word).is_some() => {
-            format!("{word:?} is not a number; if the column names parts, set `split-column` to its name")
+            format!("{word:?} is not a number; if the column names parts, set {}", naming("split-column"))
         }
         _ => format!(
-            "{word:?} is not a number; if the column holds labels, set `label-column` to its name; if it \
-             is a category, make a column of 0 and 1 for each of its words"
+            "{word:?} is not a number; if the column holds labels, set {}; if it is a category, make a \
+             column of 0 and 1 for each of its words",
+            naming("label-column")
         ),
     };
     Error::malformed_at(path, place, problem)
@@ -258,7 +269,7 @@ fn is_header(path: &Path, record: &ByteRecord, others: &Others, reading: &Readin
     let is_value = |cell: &[u8]| number(cell).is_some_and(|value| reading.values.allow(value));
     let n_values = cells().filter(|(_, cell)| is_value(cell)).count();
     if 2 * n_values > cells().count() {
-        return Err(bad_cell(path, record, column));
+        return Err(bad_cell(path, record, column, None));
     }
     Ok(true)
 }

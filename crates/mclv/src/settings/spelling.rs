@@ -19,7 +19,8 @@ pub enum Spelling {
 }
 
 /// Names of settings that do not belong to training, but to data and to other commands.
-const OTHER_NAMES: [&str; 30] = [
+const OTHER_NAMES: [&str; 31] = [
+    "against",
     "binarize",
     "burn-in",
     "exact-samples",

@@ -259,11 +259,15 @@ impl std::fmt::Display for Warning {
                 )
             }
             Self::Overfitting { gap, std_err, best_epoch, lead, advice } => {
+                let (when, which) = match best_epoch {
+                    0 => ("before training".to_owned(), "The initial model"),
+                    epoch => (format!("after epoch {epoch}"), "The model of that epoch"),
+                };
                 write!(
                     f,
                     "the model overfits: training rows are {gap:.2} nats more likely than validation rows (standard \
-                     error {std_err:.2}), and validation rows were {lead:.2} nats more likely after epoch \
-                     {best_epoch}. The model of that epoch is kept as the best one.{}",
+                     error {std_err:.2}), and validation rows were {lead:.2} nats more likely \
+                     {when}. {which} is kept as the best one.{}",
                     Advice::sentence(advice)
                 )
             }

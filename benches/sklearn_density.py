@@ -1,6 +1,6 @@
 """scikit-learn's BernoulliRBM on the sets of `mclv reproduce density`, tuned by its own score.
 
-    MCLV_DATA_DIR=… python benches/sklearn_density.py FOLDER [SET …]
+    MCLV=target/release/mclv python benches/sklearn_density.py FOLDER [SET …]
 
 For each set, trains with 25 hidden units and every setting of GRID, on one thread. The score of the
 validation rows (`score_samples`, a random estimate of the pseudo-likelihood) chooses the setting and
@@ -10,11 +10,11 @@ chosen setting as `SET.scikit-learn.SEED.npz`, models along the way of the first
 `mclv reproduce density --models FOLDER` evaluates them.
 """
 
-import gzip
 import json
 import math
 import os
 import pathlib
+import subprocess
 import sys
 import time
 
@@ -23,6 +23,7 @@ import sklearn
 from sklearn.neural_network import BernoulliRBM
 from threadpoolctl import threadpool_limits
 
+MCLV = os.environ.get("MCLV", "mclv")
 SETS = ("nltcs plants baudio jester bnetflix accidents mushrooms pumsb_star dna nips genome805").split()
 N_HIDDEN = 25
 # Batch size and learning rate. 10 rows and 0.1 are the defaults.
@@ -32,32 +33,11 @@ N_UPDATES, N_EPOCHS = 10_000, 30
 SEEDS = (0, 1, 2)
 
 
-def table(folder, name):
-    for path in (folder / "density" / name, folder / name):
-        for found in (path, path.with_name(path.name + ".gz")):
-            if found.exists():
-                read = gzip.open if found.suffix == ".gz" else open
-                with read(found, "rb") as file:
-                    lines = file.read().split()
-                return np.array([np.frombuffer(line, np.uint8)[::2] for line in lines]) == ord("1")
-    raise SystemExit(f"{name} is not in {folder}; set MCLV_DATA_DIR")
-
-
-def parts(folder, name):
-    """The training and validation rows of a set, as `mclv` divides it."""
-    if name == "genome805":
-        rows = table(folder, "genome805.data")
-        order = np.loadtxt(folder_of_parts(name), dtype=int)
-        return rows[order == 0], rows[order == 1]
-    return table(folder, f"{name}.train.data"), table(folder, f"{name}.valid.data")
-
-
-def folder_of_parts(name):
-    """A file with the part of each row: 0 train, 1 validation, 2 test."""
-    path = os.environ.get("MCLV_PARTS")
-    if not path:
-        raise SystemExit(f"set MCLV_PARTS to a text with the part of each row of {name} (0, 1 or 2)")
-    return path
+def rows_of(name, part):
+    """The rows of a part of a set, as mclv divides it."""
+    command = [MCLV, "data", "show", name, "--split", part, "--rows", "1000000", "--json"]
+    shown = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return np.array(json.loads(shown)["first_rows"], np.float32)
 
 
 class Watched(BernoulliRBM):
@@ -109,8 +89,8 @@ def save(path, arrays):
     np.savez(path, **dict(zip(names, arrays)))
 
 
-def study(folder, output, name):
-    rows, validation = (part.astype(np.float32) for part in parts(folder, name))
+def study(output, name):
+    rows, validation = rows_of(name, "train"), rows_of(name, "validation")
     tried, tuning = [], 0.0
     for batch_size, rate in GRID:
         epochs = max(N_EPOCHS, math.ceil(N_UPDATES / math.ceil(len(rows) / batch_size)))
@@ -149,4 +129,4 @@ if __name__ == "__main__":
     with threadpool_limits(1):
         for name in sys.argv[2:] or SETS:
             if not (output / f"{name}.scikit-learn.json").exists():
-                study(pathlib.Path(os.environ["MCLV_DATA_DIR"]), output, name)
+                study(output, name)

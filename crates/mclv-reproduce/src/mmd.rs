@@ -44,7 +44,8 @@ impl Discrepancy {
 fn squared(rows: &BitRows, samples: &BitRows, sigma: f64) -> f64 {
     let kernel = |distance: u32| (-f64::from(distance) / (2.0 * sigma * sigma)).exp();
     let sum = |a: &BitRows, b: &BitRows| -> f64 {
-        (0..a.n_rows()).flat_map(|i| (0..b.n_rows()).map(move |j| (i, j)))
+        (0..a.n_rows())
+            .flat_map(|i| (0..b.n_rows()).map(move |j| (i, j)))
             .map(|(i, j)| kernel(distance(a.row(i), b.row(j))))
             .sum()
     };
@@ -57,10 +58,10 @@ fn squared(rows: &BitRows, samples: &BitRows, sigma: f64) -> f64 {
 pub(crate) fn median_distance(rows: &BitRows) -> f64 {
     let n = rows.n_rows().min(N_MEDIAN);
     let some: Vec<usize> = (0..n).map(|k| k * rows.n_rows() / n).collect();
-    let mut distances: Vec<u32> =
-        (0..n).flat_map(|i| (0..i).map(move |j| (i, j)))
-            .map(|(i, j)| distance(rows.row(some[i]), rows.row(some[j])))
-            .collect();
+    let mut distances: Vec<u32> = (0..n)
+        .flat_map(|i| (0..i).map(move |j| (i, j)))
+        .map(|(i, j)| distance(rows.row(some[i]), rows.row(some[j])))
+        .collect();
     distances.sort_unstable();
     distances.get(distances.len() / 2).map_or(0.0, |&d| f64::from(d).sqrt()).max(1.0)
 }
@@ -93,7 +94,8 @@ mod tests {
             let differ = p * (1.0 - q) + q * (1.0 - p);
             1.0 - differ * (1.0 - (-1.0 / (2.0 * sigma * sigma)).exp())
         };
-        let expected = |p: f64, q: f64| per_unit(p, p).powi(8) - 2.0 * per_unit(p, q).powi(8) + per_unit(q, q).powi(8);
+        let expected =
+            |p: f64, q: f64| per_unit(p, p).powi(8) - 2.0 * per_unit(p, q).powi(8) + per_unit(q, q).powi(8);
         // Each z-test fails by chance once in 15,000.
         for (p, q, index) in [(0.3, 0.3, 0), (0.3, 0.5, 2), (0.5, 0.7, 4)] {
             let found = Discrepancy::new(&rows(2000, p, index), &rows(2000, q, index + 1), sigma);

@@ -3,8 +3,8 @@
 use crate::task::ModelOf;
 use mclv::chain::VisibleChain;
 use mclv::data::DataSpec;
-use std::path::PathBuf;
 use mclv::settings::{CheckedSettings, EstimatorName, Settings, Starts, TourLength};
+use std::path::PathBuf;
 
 /// The user's choices.
 #[derive(Clone, Debug, PartialEq)]

@@ -60,6 +60,7 @@ fn smoothed_means(rows: &BitRows) -> Vec<f64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use mclv::rng::{Purpose, stream};
 
     /// Every row of a few bits, with its probability.
     pub(super) fn sum_over_all_rows(model: &dyn Density, n_bits: usize) -> f64 {
@@ -69,12 +70,17 @@ mod tests {
 
     /// Rows in which two units are equal in nine rows of ten, and a third is on in one row of four.
     pub(super) fn rows() -> BitRows {
-        let word = |r: u64| {
-            let first = r % 2;
-            let second = if r.is_multiple_of(10) { 1 - first } else { first };
-            first | second << 1 | u64::from(r.is_multiple_of(4)) << 2
-        };
-        BitRows::from_words(3, (0..400).map(word).collect())
+        let mut rng = stream(4, Purpose::Estimator, 0).reader();
+        let mut rows = BitRows::zeros(10_000, 3);
+        for r in 0..rows.n_rows() {
+            let first = rng.uniform() < 0.5;
+            let is_other = rng.uniform() < 0.1;
+            let third = rng.uniform() < 0.25;
+            for (unit, on) in [first, first != is_other, third].into_iter().enumerate() {
+                rows.set(r, unit, on);
+            }
+        }
+        rows
     }
 
     #[test]
@@ -90,9 +96,9 @@ mod tests {
         let [independent, tree, mixture] = models.map(|model| mean_log_likelihood(model, &rows).0);
         // The entropies: three units, or two with one that follows its neighbour.
         let h = |p: f64| -p * p.ln() - (1.0 - p) * (1.0 - p).ln();
-        assert!((independent + 2.0 * h(0.5) + h(0.25)).abs() < 0.01, "{independent}");
+        assert!((independent + 2.0 * h(0.5) + h(0.25)).abs() < 0.02, "{independent}");
         assert!((tree - independent - 2f64.ln() + h(0.1)).abs() < 0.05, "{tree}");
-        assert!((mixture - tree).abs() < 0.1, "{mixture} {tree}");
+        assert!((mixture - tree).abs() < 0.02, "{mixture} {tree}");
     }
 
     #[test]

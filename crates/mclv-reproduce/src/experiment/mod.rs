@@ -192,7 +192,9 @@ impl Experiment {
         let parts = self.parts(options, store)?;
         let mut seen = HashSet::new();
         let mut runs = Vec::new();
-        for task in self.tasks(options, store)?.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten() {
+        for task in
+            self.tasks(options, store)?.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten()
+        {
             if seen.insert(task.key()) {
                 runs.extend(store.find(&task)?);
             }

@@ -35,7 +35,12 @@ pub struct Quality {
     pub doubt: Option<String>,
 }
 
-pub(super) fn run(of: &QualityOf, store: &Store, sets: &DataSets, progress: &dyn Progress) -> Result<Quality> {
+pub(super) fn run(
+    of: &QualityOf,
+    store: &Store,
+    sets: &DataSets,
+    progress: &dyn Progress,
+) -> Result<Quality> {
     let part = |split: Split| sets.load(&of.data, split, progress);
     let (train, test) = (part(Split::Train)?, part(Split::Test)?);
     let (train_bits, test_bits) = (bits(&train)?, bits(&test)?);

@@ -24,12 +24,7 @@ pub struct Score {
     pub likelihood: Likelihood,
 }
 
-pub(super) fn run(
-    of: &ScoreOf,
-    store: &Store,
-    sets: &DataSets,
-    progress: &dyn Progress,
-) -> Result<Score> {
+pub(super) fn run(of: &ScoreOf, store: &Store, sets: &DataSets, progress: &dyn Progress) -> Result<Score> {
     let rbm = subject(&of.subject, store)?;
     let first = Task::Score(of.on(Split::Validation));
     let known = if of.split == Split::Validation { None } else { store.find(&first)? };

@@ -17,16 +17,37 @@ pub(super) struct Way {
     pub(super) settings: fn() -> Settings,
 }
 
-/// The default, and what may be better.
-pub(super) const CANDIDATES: [Way; 7] = [
+/// The default, and what may be better. Large models have only the first few.
+const CANDIDATES: [Way; 7] = [
     Way { name: "default", settings: Settings::default },
+    Way { name: "L2 0.001", settings: || decayed(0.001) },
+    Way { name: "L2 0.003", settings: || decayed(0.003) },
+    Way { name: "L2 0.01", settings: || decayed(0.01) },
+    Way { name: "L2 0", settings: || decayed(0.0) },
     Way { name: "PCD-10", settings: || Settings { k: Some(10.into()), ..with(EstimatorName::Pcd) } },
     Way { name: "rate 0.2", settings: || Settings { learning_rate: Some(0.2), ..Settings::default() } },
-    Way { name: "L2 0", settings: || Settings { l2: Some(0.0), ..Settings::default() } },
-    Way { name: "L2 0.001", settings: || Settings { l2: Some(0.001), ..Settings::default() } },
-    Way { name: "L2 0.003", settings: || Settings { l2: Some(0.003), ..Settings::default() } },
-    Way { name: "L2 0.01", settings: || Settings { l2: Some(0.01), ..Settings::default() } },
 ];
+/// The number of candidates of models that are too large to be enumerated.
+const FEW: usize = 3;
+/// The largest number of hidden units with all candidates.
+const MOST_WITH_ALL: usize = 32;
+
+/// The default.
+pub(super) const DEFAULT: &Way = &CANDIDATES[0];
+
+/// The candidates of a size.
+pub(super) fn candidates(n_hidden: usize) -> &'static [Way] {
+    if n_hidden > MOST_WITH_ALL { &CANDIDATES[..FEW] } else { &CANDIDATES }
+}
+
+/// The names of all candidates, and the number of those of large models.
+pub(super) fn names() -> (Vec<&'static str>, usize) {
+    (CANDIDATES.iter().map(|way| way.name).collect(), FEW)
+}
+
+fn decayed(l2: f64) -> Settings {
+    Settings { l2: Some(l2), ..Settings::default() }
+}
 
 fn with(gradient: EstimatorName) -> Settings {
     Settings { gradient: Some(gradient), ..Settings::default() }
@@ -53,7 +74,7 @@ fn swept(set: &Set, n_hidden: usize, options: &Options, store: &Store) -> Result
         let record = store.find(&set.score_of_run(&model, Split::Validation))?;
         record.map(|record| Ok(record.read::<Score>()?.likelihood.mean)).transpose()
     };
-    CANDIDATES.iter().map(value).collect()
+    candidates(n_hidden).iter().map(value).collect()
 }
 
 /// The candidate with the highest likelihood of validation rows, of the first seed; `None` if some
@@ -75,7 +96,7 @@ pub(super) fn best(
     store: &Store,
 ) -> Result<Option<(&'static Way, f64)>> {
     let values: Option<Vec<f64>> = swept(set, n_hidden, options, store)?.into_iter().collect();
-    let pairs = values.map(|values| CANDIDATES.iter().zip(values));
+    let pairs = values.map(|values| candidates(n_hidden).iter().zip(values));
     // The default wins a draw.
     Ok(pairs.and_then(|pairs| pairs.rev().max_by(|a, b| a.1.total_cmp(&b.1))))
 }
@@ -103,6 +124,7 @@ pub(super) fn table(sets: &[Set], options: &Options, store: &Store) -> Result<Ta
             if values.iter().any(Option::is_some) {
                 let mut row: Vec<Cell> = vec![set.name.as_str().into(), n_hidden.into()];
                 row.extend(values.into_iter().map(Cell::from));
+                row.resize(2 + CANDIDATES.len(), Cell::Missing);
                 rows.push(row);
             }
         }

@@ -10,12 +10,17 @@ use crate::task::{ModelOf, Task};
 use crate::work::{Fitted, Score};
 use mclv::Result;
 use mclv::data::Split;
-use mclv::settings::{Settings, Snapshots};
+use mclv::settings::Snapshots;
 
-/// The default once more, with copies of the model along the way.
+/// The copies of the model that a run keeps, for the figure.
+pub(super) fn snapshots(set: &Set, n_hidden: usize, seed: u64, options: &Options) -> Option<Snapshots> {
+    let is_first = n_hidden == size(options) && Some(&seed) == options.seeds.first();
+    (is_first && is_drawn(set, options)).then_some(Snapshots::Log)
+}
+
+/// The default with such copies.
 fn watched(set: &Set, options: &Options) -> ModelOf {
-    let default = set.default(size(options), options.seeds[0], options);
-    default.with(Settings { snapshots: Some(Snapshots::Log), ..Settings::default() })
+    set.default(size(options), options.seeds[0], options)
 }
 
 /// The epochs of the copies.

@@ -14,7 +14,7 @@ use crate::options::Options;
 use crate::store::Store;
 use crate::subject::{Baseline, BaselineOf, ScoreOf, Subject};
 use crate::task::{ModelOf, Task};
-use choice::{CANDIDATES, Way};
+use choice::{DEFAULT, Way, candidates};
 use mclv::Result;
 use mclv::data::{self, Binarize, DataSpec, Split};
 use mclv::progress::Silent;
@@ -85,12 +85,13 @@ impl Set {
 
     /// The default with this number of hidden units, or one of its competitors.
     fn run(&self, way: &Way, n_hidden: usize, seed: u64, options: &Options) -> ModelOf {
-        let settings = Settings { n_hidden: Some(n_hidden), seed: Some(seed), ..(way.settings)() };
+        let snapshots = figure::snapshots(self, n_hidden, seed, options);
+        let settings = Settings { n_hidden: Some(n_hidden), seed: Some(seed), snapshots, ..(way.settings)() };
         self.model(settings, options)
     }
 
     fn default(&self, n_hidden: usize, seed: u64, options: &Options) -> ModelOf {
-        self.run(&CANDIDATES[0], n_hidden, seed, options)
+        self.run(DEFAULT, n_hidden, seed, options)
     }
 
     fn baseline(&self, model: Baseline, split: Split) -> Task {
@@ -161,11 +162,15 @@ impl Stage {
         let peers = peers.iter().filter(|peer| peer.set == set.name);
         match *self {
             Self::First => {
-                tasks.extend([Baseline::Independent, Baseline::Tree].map(|m| set.baseline(m, Split::Validation)));
+                tasks.extend(
+                    [Baseline::Independent, Baseline::Tree].map(|m| set.baseline(m, Split::Validation)),
+                );
                 tasks.extend(choice::mixtures(options).map(|m| set.baseline(m, Split::Validation)));
                 let default = |&seed: &u64| set.default(size(options), seed, options);
                 tasks.extend(seeds.iter().map(default).map(|m| set.score_of_run(&m, Split::Validation)));
-                tasks.extend(peers.flat_map(|peer| peer.last.iter().map(|file| file.score(set, Split::Validation))));
+                tasks.extend(
+                    peers.flat_map(|peer| peer.last.iter().map(|file| file.score(set, Split::Validation))),
+                );
             }
             Self::FirstTest => {
                 tasks.extend([Baseline::Independent, Baseline::Tree].map(|m| set.baseline(m, Split::Test)));
@@ -184,12 +189,18 @@ impl Stage {
             }
             Self::Sweep(n_hidden) => {
                 let of_way = |way: &Way| set.run(way, n_hidden, seeds[0], options);
-                tasks.extend(CANDIDATES.iter().map(of_way).map(|m| set.score_of_run(&m, Split::Validation)));
+                tasks.extend(
+                    candidates(n_hidden).iter().map(of_way).map(|m| set.score_of_run(&m, Split::Validation)),
+                );
             }
             Self::SweepTest(n_hidden) => {
-                for way in choice::way(set, n_hidden, options, store)?.into_iter().chain([&CANDIDATES[0]]) {
+                for way in choice::way(set, n_hidden, options, store)?.into_iter().chain([DEFAULT]) {
                     for &seed in seeds {
-                        tasks.push(set.score_of_run(&set.run(way, n_hidden, seed, options), Split::Test));
+                        let model = set.run(way, n_hidden, seed, options);
+                        // log Z is computed with the first of them.
+                        tasks.extend(
+                            [Split::Validation, Split::Test].map(|split| set.score_of_run(&model, split)),
+                        );
                     }
                 }
             }
@@ -211,7 +222,13 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
     let plots = figure::plot(&sets, &peers, options, store)?;
     let names: Vec<&str> = sets.iter().map(|set| set.name.as_str()).collect();
     let data = Some(format!("rows of 0 and 1 of {}", names.join(", ")));
-    Ok(Parts { tables, plots: plots.into_iter().collect(), notes: tables::notes(options), data, ..Parts::default() })
+    Ok(Parts {
+        tables,
+        plots: plots.into_iter().collect(),
+        notes: tables::notes(options),
+        data,
+        ..Parts::default()
+    })
 }
 
 #[cfg(test)]

@@ -70,7 +70,8 @@ pub(super) fn read(options: &Options, sets: &[Set]) -> Result<Vec<Peer>> {
     names.sort();
     let mut peers = Vec::new();
     for name in names {
-        let set = sets.iter().find(|set| name.strip_prefix(&set.name).is_some_and(|rest| rest.starts_with('.')));
+        let set =
+            sets.iter().find(|set| name.strip_prefix(&set.name).is_some_and(|rest| rest.starts_with('.')));
         if let Some(set) = set {
             peers.push(peer(folder, &name, set)?);
         }
@@ -82,13 +83,15 @@ fn peer(folder: &Path, name: &str, set: &Set) -> Result<Peer> {
     let path = folder.join(name);
     let record: RecordOfPeer = serde_json::from_str(&read_text(&path, MAX_RECORD)?)
         .map_err(|e| Error::malformed(&path, format!("it is not a record of models: {e}")))?;
-    let settings: Vec<String> = record.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    let settings: Vec<String> =
+        record.settings.iter().map(|(name, value)| format!("{name} {value}")).collect();
     let (mut last, mut before) = (Vec::new(), Vec::new());
     for model in record.models {
         let path = folder.join(&model.file);
         let rbm = ModelFile::load(&path)?.rbm;
         if rbm.n_visible() != set.n_variables {
-            let problem = format!("it has {} visible units, {} has {}", rbm.n_visible(), set.name, set.n_variables);
+            let problem =
+                format!("it has {} visible units, {} has {}", rbm.n_visible(), set.name, set.n_variables);
             return Err(Error::malformed(&path, problem));
         }
         let sha256 = Sha256::digest(read_file(&path, MAX_MODEL)?);

@@ -48,12 +48,7 @@ pub(super) fn of_peer(set: &Set, peer: &Peer, options: &Options) -> Option<Task>
     source_of_peer(peer).filter(|_| is_sampled(set, options)).map(|source| task(set, source, options))
 }
 
-pub(super) fn table(
-    sets: &[Set],
-    peers: &[Peer],
-    options: &Options,
-    store: &Store,
-) -> Result<Option<Table>> {
+pub(super) fn table(sets: &[Set], peers: &[Peer], options: &Options, store: &Store) -> Result<Option<Table>> {
     let mut rows = Vec::new();
     for set in sets.iter().filter(|set| is_sampled(set, options)) {
         let mut all = sources(set, options);

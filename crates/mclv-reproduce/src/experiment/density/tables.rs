@@ -1,6 +1,6 @@
 //! The tables of test likelihoods and times.
 
-use super::choice::{self, CANDIDATES, Way};
+use super::choice::{self, DEFAULT, Way};
 use super::peers::Peer;
 use super::{Set, size};
 use crate::experiment::column;
@@ -15,7 +15,7 @@ use mclv::data::Split;
 use mclv::statistics::Summary;
 
 /// Test likelihoods of several seeds.
-pub(super) struct Scores(Vec<Score>);
+struct Scores(Vec<Score>);
 
 impl Scores {
     /// The results of these tasks; `None` if some are not finished.
@@ -28,7 +28,13 @@ impl Scores {
         Ok((!scores.is_empty()).then_some(Self(scores)))
     }
 
-    fn of_way(set: &Set, way: &Way, n_hidden: usize, options: &Options, store: &Store) -> Result<Option<Self>> {
+    fn of_way(
+        set: &Set,
+        way: &Way,
+        n_hidden: usize,
+        options: &Options,
+        store: &Store,
+    ) -> Result<Option<Self>> {
         let task = |&seed: &u64| set.score_of_run(&set.run(way, n_hidden, seed, options), Split::Test);
         Self::read(options.seeds.iter().map(task), store)
     }
@@ -97,11 +103,12 @@ pub(super) fn likelihoods(sets: &[Set], peers: &[Peer], options: &Options, store
             let scores = peer.map(|peer| of_peer(set, peer, store)).transpose()?.flatten();
             row.push(cell(scores.as_ref()));
         }
-        row.push(cell(Scores::of_way(set, &CANDIDATES[0], n_hidden, options, store)?.as_ref()));
+        row.push(cell(Scores::of_way(set, DEFAULT, n_hidden, options, store)?.as_ref()));
         let (best, how) = match choice::best_size(set, options, store)? {
-            Some((n_hidden, way)) => {
-                (Scores::of_way(set, way, n_hidden, options, store)?, format!("{n_hidden} units, {}", way.name).into())
-            }
+            Some((n_hidden, way)) => (
+                Scores::of_way(set, way, n_hidden, options, store)?,
+                format!("{n_hidden} units, {}", way.name).into(),
+            ),
             None => (None, Cell::Missing),
         };
         row.extend([cell(best.as_ref()), how]);
@@ -126,18 +133,19 @@ pub(super) fn likelihoods(sets: &[Set], peers: &[Peer], options: &Options, store
 }
 
 /// The default beside the best candidate, by size.
-pub(super) fn sizes_of(set: &Set, options: &Options, store: &Store) -> Result<Vec<Vec<Cell>>> {
+fn sizes_of(set: &Set, options: &Options, store: &Store) -> Result<Vec<Vec<Cell>>> {
     let mut rows = Vec::new();
     let mut all = super::sizes(options).to_vec();
     all.sort_unstable();
     for n_hidden in all {
-        let default = Scores::of_way(set, &CANDIDATES[0], n_hidden, options, store)?;
+        let default = Scores::of_way(set, DEFAULT, n_hidden, options, store)?;
         let way = choice::way(set, n_hidden, options, store)?;
         let best = way.map(|way| Scores::of_way(set, way, n_hidden, options, store)).transpose()?.flatten();
         if default.is_none() && best.is_none() {
             continue;
         }
-        let gap = default.as_ref().zip(best.as_ref()).map(|(d, b)| 100.0 * (b.mean() - d.mean()) / b.mean().abs());
+        let gap =
+            default.as_ref().zip(best.as_ref()).map(|(d, b)| 100.0 * (b.mean() - d.mean()) / b.mean().abs());
         let name = way.map(|way| way.name);
         rows.push(vec![
             set.name.as_str().into(),
@@ -179,7 +187,8 @@ pub(super) fn times(sets: &[Set], peers: &[Peer], options: &Options, store: &Sto
             seconds.extend(record.and_then(|record| record.cpu_seconds));
         }
         let ours = Summary::of(&seconds);
-        let mut row: Vec<Cell> = vec![set.name.as_str().into(), ours.map(Cell::from).unwrap_or(Cell::Missing)];
+        let mut row: Vec<Cell> =
+            vec![set.name.as_str().into(), ours.map(Cell::from).unwrap_or(Cell::Missing)];
         for package in &packages {
             let peer = peers.iter().find(|peer| peer.set == set.name && peer.package == *package);
             let each: Vec<f64> = peer.iter().flat_map(|peer| peer.last.iter().map(|m| m.seconds)).collect();
@@ -191,20 +200,17 @@ pub(super) fn times(sets: &[Set], peers: &[Peer], options: &Options, store: &Sto
     }
     let mut columns = vec![column("set", 0), column("default", 1)];
     for package in &packages {
-        columns.extend([
-            column(package, 1),
-            column("all its trials", 0),
-            column("chosen settings", 0),
-        ]);
+        columns.extend([column(package, 1), column("all its trials", 0), column("chosen settings", 0)]);
     }
-    let title = "Seconds of one core: a training by default, with its evaluations, and a training by the other \
+    let title =
+        "Seconds of one core: a training by default, with its evaluations, and a training by the other \
                  package with its chosen settings, without evaluations. The machine was shared."
-        .into();
+            .into();
     Ok(Table { name: "times".into(), title, columns, rows })
 }
 
 pub(super) fn notes(options: &Options) -> Vec<String> {
-    let sweep: Vec<&str> = CANDIDATES.iter().map(|way| way.name).collect();
+    let (names, n_few) = choice::names();
     vec![
         "Values of RBMs with up to 32 hidden units are exact. Beyond, `±` is the largest half width of the 95 % \
          intervals for log Z, and `≈` marks values without an interval. `–` has not been run."
@@ -214,9 +220,10 @@ pub(super) fn notes(options: &Options) -> Vec<String> {
          iteration."
             .into(),
         format!(
-            "The sweep has, for each number of hidden units, {}. The likelihood of validation rows under the model \
-             of seed {} chooses.",
-            sweep.join(", "),
+            "The sweep has, for each number of hidden units, {} (beyond 32 units the first {n_few}). In each run, \
+             the model with the highest likelihood of validation rows stands for the run. The likelihood of \
+             validation rows under the model of seed {} chooses the candidate.",
+            names.join(", "),
             options.seeds[0]
         ),
     ]

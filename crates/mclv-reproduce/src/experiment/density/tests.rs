@@ -78,8 +78,13 @@ fn no_test_row_is_used_for_any_choice() {
 #[test]
 fn test_rows_are_read_after_the_choice() {
     let folder = tempfile::tempdir().unwrap();
-    let options =
-        Options { data: Some("digits".into()), seeds: vec![0], quick: true, starts: Starts::Fresh, models: None };
+    let options = Options {
+        data: Some("digits".into()),
+        seeds: vec![0],
+        quick: true,
+        starts: Starts::Fresh,
+        models: None,
+    };
     let store = Store::open(folder.path()).unwrap();
     let of_test = |task: &Task| match task {
         Task::Baseline(of) => of.split == Split::Test,
@@ -93,7 +98,7 @@ fn test_rows_are_read_after_the_choice() {
     for stage in stages(&options) {
         let set = &sets(&options).unwrap()[0];
         let tasks = stage.tasks(set, &[], &options, &store).unwrap();
-        let is_test = matches!(stage, Stage::FirstTest | Stage::SweepTest(_));
-        assert!(tasks.iter().all(|task| of_test(task) == is_test));
+        let may_read = matches!(stage, Stage::FirstTest | Stage::SweepTest(_));
+        assert_eq!(tasks.iter().any(of_test), may_read);
     }
 }

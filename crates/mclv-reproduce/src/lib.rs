@@ -7,14 +7,17 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod baseline;
 mod experiment;
 mod html;
+mod mmd;
 mod options;
 pub mod page;
 mod published;
 pub mod report;
 pub mod schedule;
 mod store;
+mod subject;
 mod task;
 pub mod work;
 pub mod write;
@@ -22,6 +25,7 @@ pub mod write;
 pub use experiment::Experiment;
 pub use options::Options;
 pub use store::{Record, Store};
+pub use subject::{Baseline, BaselineOf, FileOf, QualityOf, SampleSource, ScoreOf, Subject};
 pub use task::{
     DirectionOf, InspectionOf, LikelihoodOf, ModelOf, RowsOf, SpaceOf, Task, TimingOf, ToursFrom, ToursOf,
 };

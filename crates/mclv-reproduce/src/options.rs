@@ -4,12 +4,13 @@ use crate::task::ModelOf;
 use mclv::chain::VisibleChain;
 use mclv::data::DataSpec;
 use mclv::settings::{CheckedSettings, EstimatorName, Settings, Starts, TourLength};
+use std::path::PathBuf;
 
 /// The user's choices.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// The data.
-    pub data: String,
+    /// The data; `None` for those of the experiment.
+    pub data: Option<String>,
     /// Seeds. They are the same for every method, so that runs can be compared in pairs.
     pub seeds: Vec<u64>,
     /// A tenth of the epochs and tours, and no more than 20 hidden units.
@@ -17,9 +18,19 @@ pub struct Options {
     /// Starts of tours in training. `fresh` is the paper's; `weighted` has the same distribution in
     /// the limit and is faster. Tours are not carried over here, so `metropolis` is rejected.
     pub starts: Starts,
+    /// A folder with models of other packages.
+    pub models: Option<PathBuf>,
 }
 
+/// The data of the paper.
+const PAPER_DATA: &str = "mnist";
+
 impl Options {
+    /// The data of experiments of the paper.
+    pub(crate) fn data(&self) -> &str {
+        self.data.as_deref().unwrap_or(PAPER_DATA)
+    }
+
     /// A tenth for a quick run, but at least `least`.
     pub(crate) fn scaled(&self, full: usize, least: usize) -> usize {
         if self.quick { (full / 10).max(least) } else { full }
@@ -32,12 +43,12 @@ impl Options {
 
     /// Returns true if results can be compared with the paper's.
     pub(crate) fn is_paper(&self) -> bool {
-        !self.quick && self.data == "mnist"
+        !self.quick && self.data() == PAPER_DATA
     }
 
     /// A model trained with these settings.
     pub(crate) fn run(&self, train: &Settings) -> ModelOf {
-        let data = DataSpec { source: self.data.clone(), ..DataSpec::default() };
+        let data = DataSpec { source: self.data().into(), ..DataSpec::default() };
         ModelOf::new(data, decided(train))
     }
 
@@ -90,7 +101,8 @@ mod tests {
 
     #[test]
     fn the_protocol_is_the_papers() {
-        let options = Options { data: "mnist".into(), seeds: vec![0], quick: false, starts: Starts::Fresh };
+        let options =
+            Options { data: None, seeds: vec![0], quick: false, starts: Starts::Fresh, models: None };
         let run = options.paper("LVS-3", 32, 0.1, 5);
         let k = Some(TourLength::Steps(3));
         let paper = Settings { n_hidden: Some(32), seed: Some(5), k, ..Settings::paper() };

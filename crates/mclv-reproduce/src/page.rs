@@ -1,8 +1,9 @@
 //! Puts tables and figures of reports into hand-written pages.
 //!
 //! Between `<!-- table2 -->` and `<!-- end table2 -->` a page holds the whole report of an
-//! experiment. Between `<!-- table2:table -->` and its end it holds only the first table, and
-//! between `<!-- table2:plot -->` and its end only the first plot.
+//! experiment. Between `<!-- table2:table -->` and its end it holds only the first table, between
+//! `<!-- beyond:sizes -->` and its end only the table with this name, and between
+//! `<!-- table2:plot -->` and its end only the first plot.
 
 use crate::write::{markdown, markdown_table, read};
 use mclv::{Error, Result};
@@ -23,12 +24,18 @@ pub fn refresh(page: &str, path: &Path, folder: &Path, link: &str) -> Result<Str
         };
         let (experiment, part) = name.split_once(':').unwrap_or((name, ""));
         let made = if let Some(report) = read(folder, experiment)? {
-            match (part, report.tables.first(), report.plots.first()) {
-                ("table", Some(table), _) => markdown_table(table),
+            let table = match part {
+                "" | "plot" => None,
+                "table" => report.tables.first(),
+                name => report.tables.iter().find(|table| table.name == name),
+            };
+            match (part, table, report.plots.first()) {
+                ("", ..) => markdown(&report, link),
                 ("plot", _, Some(plot)) => {
                     format!("![{}]({link}{}.svg)\n", plot.title, report.file_name(&plot.name))
                 }
-                _ => markdown(&report, link),
+                (_, Some(table), _) => markdown_table(table),
+                _ => "*Not run yet.*\n".into(),
             }
         } else {
             format!("*No results yet: `mclv reproduce {experiment}` creates them.*\n")
@@ -100,6 +107,8 @@ mod tests {
                 .to_string()
                 .contains("without its <!-- end table2 -->")
         );
+        let part = new("<!-- table2:sizes --><!-- end table2:sizes -->").unwrap();
+        assert!(part.contains("Not run yet"), "{part}");
         let none = new("<!-- table1 --><!-- end table1 -->").unwrap();
         assert!(none.contains("No results yet: `mclv reproduce table1`"), "{none}");
     }

@@ -191,7 +191,8 @@ mod tests {
     use mclv::settings::{Settings, Starts};
 
     fn task(seed: u64) -> Task {
-        let options = Options { data: "digits".into(), seeds: vec![0], quick: true, starts: Starts::Fresh };
+        let data = Some("digits".into());
+        let options = Options { data, seeds: vec![0], quick: true, starts: Starts::Fresh, models: None };
         Task::Train(options.run(&Settings { seed: Some(seed), ..Settings::default() }))
     }
 

@@ -1,8 +1,9 @@
 //! Tasks: pieces of work, described by everything that decides their results.
 
 use crate::options::decided;
+use crate::subject::{BaselineOf, QualityOf, ScoreOf};
 use mclv::chain::VisibleChain;
-use mclv::data::DataSpec;
+use mclv::data::{DataSpec, Split};
 use mclv::partition::nominal_seconds;
 use mclv::settings::{CheckedSettings, EstimatorSettings, Settings, TourLength};
 use mclv::train::{RunInput, StartModel};
@@ -32,6 +33,12 @@ pub enum Task {
     Space(SpaceOf),
     /// Measure the time of an epoch. It runs alone, after all other tasks.
     Timing(TimingOf),
+    /// Fit a tractable model, and compute its likelihood of one part of the data.
+    Baseline(BaselineOf),
+    /// Compute the likelihood of one part of the data under an RBM.
+    Score(ScoreOf),
+    /// Compare samples with test rows.
+    Quality(QualityOf),
 }
 
 /// A model to be trained.
@@ -210,7 +217,13 @@ impl Task {
     /// The tasks that must be finished first.
     pub fn needs(&self) -> Option<Self> {
         let model = match self {
-            Self::Train(_) | Self::Timing(_) => return None,
+            Self::Train(_) | Self::Timing(_) | Self::Baseline(_) => return None,
+            // log Z is computed once, with the first part.
+            Self::Score(of) if of.split == Split::Test && of.is_first_on_validation() => {
+                return Some(Self::Score(of.on(Split::Validation)));
+            }
+            Self::Score(ScoreOf { subject, .. }) => return subject.model().cloned().map(Self::Train),
+            Self::Quality(of) => return of.source.subject()?.model().cloned().map(Self::Train),
             Self::Ascent(of) => &of.model,
             Self::Likelihood(LikelihoodOf { model, .. })
             | Self::Tours(ToursOf { model, .. })
@@ -258,6 +271,9 @@ impl Task {
                     describe(&of.model.train)
                 )
             }
+            Self::Baseline(of) => format!("{} {} {}", of.data.source, of.model.name(), of.split),
+            Self::Score(of) => format!("{} {} {}", of.data.source, of.split, of.subject.name()),
+            Self::Quality(of) => format!("{} samples {}", of.data.source, of.source.name()),
         }
     }
 
@@ -285,6 +301,9 @@ impl Task {
             Self::Direction(of) => 1.0 + (of.n_updates * of.n_tours) as f64 * 1e-4,
             Self::Space(_) => 1.0,
             Self::Timing(of) => (of.n_before + of.n_timed) as f64,
+            Self::Baseline(_) => 2.0,
+            Self::Score(of) => 1.0 + nominal_seconds(100, of.subject.n_hidden()).min(30.0),
+            Self::Quality(_) => 5.0,
         }
     }
 }

@@ -42,9 +42,16 @@ pub(crate) struct ReproduceArgs {
     /// Use a tenth of the epochs and tours; the results cannot be compared with the paper
     #[arg(long)]
     pub(crate) quick: bool,
-    /// Name of a data set (see `mclv data list`), or a file
-    #[arg(long, default_value = "mnist", value_name = "DATA", value_hint = ValueHint::FilePath)]
-    pub(crate) data: String,
+    /// Name of a data set (see `mclv data list`), or a file [default: mnist, or the eleven sets of
+    /// `density`]
+    #[arg(long, value_name = "DATA", value_hint = ValueHint::FilePath)]
+    pub(crate) data: Option<String>,
+    /// Folder with models of other packages, which `density` evaluates too (see docs/benchmarks.md)
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    pub(crate) models: Option<PathBuf>,
+    /// Run nothing; write the report of the runs that are finished. Only `density` can do this
+    #[arg(long, conflicts_with = "render")]
+    pub(crate) finished: bool,
     /// How tours in training choose their starts: `weighted`, or `fresh` (as in the paper, several
     /// times slower)
     #[arg(long, value_parser = parse_starts, default_value = "weighted", value_name = "HOW")]
@@ -104,6 +111,7 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
         seeds: (global.seed()..=last).collect(),
         quick: args.quick,
         starts: args.starts,
+        models: args.models.clone(),
     };
     // Each rank reads the data again for its own runs.
     drop(data::open(
@@ -115,10 +123,14 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
     for experiment in experiments {
         let live = Live(Watch::new(experiment.name(), "").patient());
         let command = command(experiment, args, global, n_seeds);
-        let report =
-            experiment.run(&options, &command, &store, rayon::current_num_threads(), &live).with_context(
-                || format!("{}; finished runs are kept, and the same command continues", experiment.name()),
-            )?;
+        let n_threads = rayon::current_num_threads();
+        let made = match args.finished {
+            true => experiment.report(&options, &command, &store),
+            false => experiment.run(&options, &command, &store, n_threads, &live),
+        };
+        let report = made.with_context(|| {
+            format!("{}; finished runs are kept, and the same command continues", experiment.name())
+        })?;
         drop(live);
         let files = team::together(write::write(&report, &args.output))?;
         written.push((report, files));
@@ -138,8 +150,11 @@ fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seed
     if args.quick {
         command.push_str(" --quick");
     }
-    if args.data != "mnist" {
-        command.push_str(&format!(" --data {}", args.data));
+    if let Some(data) = args.data.as_ref().filter(|data| *data != "mnist") {
+        command.push_str(&format!(" --data {data}"));
+    }
+    if args.models.is_some() {
+        command.push_str(" --models FOLDER");
     }
     if global.seed() != 0 {
         command.push_str(&format!(" --seed {}", global.seed()));

@@ -3,6 +3,7 @@
 mod beyond;
 mod ccdf;
 mod complexity;
+mod density;
 mod digits;
 mod direction;
 mod inspection;
@@ -57,6 +58,8 @@ pub enum Experiment {
     TrueGibbs,
     /// Better training than in the paper.
     Beyond,
+    /// Likelihoods on the binary sets of density estimation.
+    Density,
 }
 
 /// Tables, plots, pictures and notes.
@@ -66,11 +69,13 @@ struct Parts {
     plots: Vec<Plot>,
     pictures: Vec<Pictures>,
     notes: Vec<String>,
+    /// The data, if they are not those of the options.
+    data: Option<String>,
 }
 
 impl Experiment {
     /// All experiments, the most important first.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Table2,
         Self::Table1,
         Self::CcdfHidden,
@@ -87,6 +92,7 @@ impl Experiment {
         Self::LearningRates,
         Self::Complexity,
         Self::Space,
+        Self::Density,
     ];
 
     /// Its name on the command line and in files.
@@ -108,6 +114,7 @@ impl Experiment {
             Self::Complexity => "complexity",
             Self::TrueGibbs => "true-gibbs",
             Self::Beyond => "beyond",
+            Self::Density => "density",
         }
     }
 
@@ -135,6 +142,7 @@ impl Experiment {
             Self::Complexity => "The cost of an epoch",
             Self::TrueGibbs => "What the mean-field chain hides",
             Self::Beyond => "Beyond the paper: the same budgets, each method at its best",
+            Self::Density => "Likelihoods on binary sets of density estimation",
         }
     }
 
@@ -156,6 +164,7 @@ impl Experiment {
             Self::Complexity => complexity::tasks(options),
             Self::TrueGibbs => true_gibbs::tasks(options),
             Self::Beyond => beyond::tasks(options, store)?,
+            Self::Density => density::tasks(options, store)?,
         })
     }
 
@@ -177,6 +186,7 @@ impl Experiment {
             Self::Complexity => complexity::parts(options, store),
             Self::TrueGibbs => true_gibbs::parts(options, store),
             Self::Beyond => beyond::parts(options, store),
+            Self::Density => density::parts(options, store),
         }
     }
 
@@ -198,23 +208,33 @@ impl Experiment {
             // Results may add further tasks.
             let more = self.tasks(options, store)?;
             if more == tasks {
-                break;
+                return self.report(options, command, store);
             }
             tasks = more;
         }
+    }
+
+    /// Returns the report of the finished tasks. Only [`Density`](Self::Density) has one before all of
+    /// them are finished.
+    ///
+    /// # Errors
+    /// If a result that the report needs is missing or damaged.
+    pub fn report(self, options: &Options, command: &str, store: &Store) -> Result<Report> {
         let parts = self.parts(options, store)?;
         let mut seen = HashSet::new();
         let mut runs = Vec::new();
-        for task in tasks.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten() {
+        for task in
+            self.tasks(options, store)?.iter().flat_map(|task| [task.needs(), Some(task.clone())]).flatten()
+        {
             if seen.insert(task.key()) {
-                runs.push(store.get(&task)?);
+                runs.extend(store.find(&task)?);
             }
         }
         let mut notes = parts.notes;
-        if options.data != "mnist" {
+        if parts.data.is_none() && options.data() != "mnist" {
             notes.push(format!(
                 "The data are {} instead of MNIST, so the numbers differ from the paper's.",
-                options.data
+                options.data()
             ));
         }
         // Runs are stored with their settings; tables and figures already hold their results.
@@ -223,7 +243,7 @@ impl Experiment {
             experiment: self.name().into(),
             title: self.title().into(),
             command: command.into(),
-            data: format!("{}, grey values", options.data),
+            data: parts.data.unwrap_or_else(|| format!("{}, grey values", options.data())),
             seeds: options.seeds.clone(),
             quick: options.quick,
             core_seconds,

@@ -9,7 +9,7 @@ use mclv::train::{Outcome, Training};
 use mclv::{Error, Rbm, Result};
 
 pub(super) fn run(of: &AscentOf, rbm: Rbm, sets: &DataSets, progress: &dyn Progress) -> Result<Likelihoods> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let mut listening = Listening(progress);
     let training = Training::new(of.then.settings()).from_model(rbm).unwatched().observe(&mut listening);
     let ascended = training.fit(&data.rows)?;

@@ -57,7 +57,7 @@ pub(super) fn run(
     sets: &DataSets,
     progress: &dyn Progress,
 ) -> Result<Inspected> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let all: Vec<usize> = (0..data.n_rows()).collect();
     let (set, members) = StoppingSet::draw_with_members(rbm, &data.rows, &all, 1, of.seed, 0)?;
     let first: Vec<usize> =

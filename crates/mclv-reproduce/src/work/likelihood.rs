@@ -32,7 +32,7 @@ pub(super) fn run(
     sets: &DataSets,
     progress: &dyn Progress,
 ) -> Result<Likelihoods> {
-    let train = sets.load(&of.model, Split::Train, progress)?;
+    let train = sets.load(&of.model.data, Split::Train, progress)?;
     let known = known.filter(|log_z| of.exact && log_z.guarantee == Guarantee::Exact);
     let log_z = if let Some(log_z) = known {
         log_z.clone()
@@ -53,7 +53,7 @@ pub(super) fn run(
         Plan::new(rbm, method, &settings).run(&inputs, progress)?
     };
     let of_split = |split: Split| -> Result<Likelihood> {
-        rbm.log_likelihood(&sets.load(&of.model, split, progress)?.rows, &log_z)
+        rbm.log_likelihood(&sets.load(&of.model.data, split, progress)?.rows, &log_z)
     };
     Ok(Likelihoods {
         train: of_split(Split::Train)?,

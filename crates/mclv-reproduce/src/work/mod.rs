@@ -1,26 +1,34 @@
 //! Runs one task. There is one file for each kind of task.
 
 mod ascent;
+mod baseline;
 mod direction;
 mod inspection;
 mod likelihood;
+mod quality;
 mod ranks;
 mod rows;
+mod score;
 mod space;
 mod timing;
 mod tours;
 mod train;
 
+pub use baseline::Fitted;
 pub use direction::{Direction, Directions};
 pub use inspection::{Inspected, Inspection};
 pub use likelihood::Likelihoods;
-pub use rows::{RowsCompared, Score, ToursByRow};
+pub use quality::Quality;
+pub(crate) use quality::WIDTHS;
+pub use rows::{OutlierScore, RowsCompared, ToursByRow};
+pub use score::Score;
 pub use space::Space;
 pub use timing::Timed;
 pub use tours::{LabelTours, Pictured, RunningZ, Toured};
 pub use train::{CurvePoint, Trained};
 
 use crate::store::Store;
+use crate::subject::Subject;
 use crate::task::{ModelOf, Task};
 use mclv::data::{self, DataSpec, Dataset, Split};
 use mclv::progress::Progress;
@@ -38,11 +46,11 @@ impl DataSets {
     /// A part of a run's data.
     pub(crate) fn load(
         &self,
-        model: &ModelOf,
+        data: &DataSpec,
         split: Split,
         progress: &dyn Progress,
     ) -> Result<Arc<Dataset>> {
-        let spec = DataSpec { split, ..model.data.clone() };
+        let spec = DataSpec { split, ..data.clone() };
         let mut sets = self.0.lock().expect("no worker panics");
         let key = format!("{spec:?}");
         if let Some(set) = sets.get(&key) {
@@ -102,6 +110,9 @@ pub(crate) fn run(
             (json(serde_json::to_value(space::run(of, &rbm, sets, progress)?)), 0.0)
         }
         Task::Timing(of) => (json(serde_json::to_value(timing::run(of, sets, progress)?)), 0.0),
+        Task::Baseline(of) => (json(serde_json::to_value(baseline::run(of, sets, progress)?)), 0.0),
+        Task::Score(of) => (json(serde_json::to_value(score::run(of, store, sets, progress)?)), 0.0),
+        Task::Quality(of) => (json(serde_json::to_value(quality::run(of, store, sets, progress)?)), 0.0),
     })
 }
 
@@ -109,6 +120,20 @@ pub(crate) fn run(
 fn model(of: &ModelOf, store: &Store) -> Result<Rbm> {
     let folder = RunFolder::new(store.path(&Task::Train(of.clone())));
     Ok(ModelFile::load(folder.model())?.rbm)
+}
+
+/// The RBM of a subject.
+fn subject(of: &Subject, store: &Store) -> Result<Rbm> {
+    let folder = |model: &ModelOf| RunFolder::new(store.path(&Task::Train(model.clone())));
+    let path = match of {
+        Subject::Run(model) => {
+            let folder = folder(model);
+            folder.standing_model().unwrap_or_else(|| folder.model())
+        }
+        Subject::Snapshot(model, epoch) => folder(model).snapshot(*epoch),
+        Subject::File(file) => file.path.clone(),
+    };
+    Ok(ModelFile::load(path)?.rbm)
 }
 
 /// Passes on everything but reports of progress.

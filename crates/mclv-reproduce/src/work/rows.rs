@@ -51,12 +51,12 @@ pub struct ToursByRow {
     /// The share of odd rows: those whose nearest other row has another label. `None` without labels.
     pub odd: Option<f64>,
     /// How well each score finds odd rows.
-    pub scores: Vec<Score>,
+    pub scores: Vec<OutlierScore>,
 }
 
 /// How well a score of rows finds the odd ones.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Score {
+pub struct OutlierScore {
     /// The name.
     pub name: String,
     /// The probability that it ranks an odd row above another.
@@ -126,7 +126,7 @@ fn tours(
             |(name, score)| {
                 let top =
                     TOP.map(|share| precision(score, is_odd, ((share * score.len() as f64) as usize).max(1)));
-                Score { name: name.into(), area: area(score, is_odd), precision: top }
+                OutlierScore { name: name.into(), area: area(score, is_odd), precision: top }
             },
         )
     });

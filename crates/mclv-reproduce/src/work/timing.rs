@@ -22,7 +22,7 @@ pub struct Timed {
 }
 
 pub(super) fn run(of: &TimingOf, sets: &DataSets, progress: &dyn Progress) -> Result<Timed> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let n_rows = if of.n_rows == 0 { data.n_rows() } else { of.n_rows.min(data.n_rows()) };
     let rows = data.rows.select(&(0..n_rows).collect::<Vec<_>>());
     let mut stoppable = Stoppable(progress);

@@ -81,7 +81,7 @@ pub struct Pictured {
 }
 
 pub(super) fn run(of: &ToursOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progress) -> Result<Toured> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let all: Vec<usize> = (0..data.n_rows()).collect();
     let (set, members) =
         StoppingSet::draw_with_members(rbm, &data.rows, &all, of.samples_per_row, of.seed, 0)?;

@@ -103,7 +103,7 @@ fn agent(url: &str) -> ureq::Agent {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::progress::Silent;
     use std::io::{BufRead, BufReader};
@@ -129,12 +129,12 @@ mod tests {
         [format!("HTTP/1.1 {status}\r\n{headers}Connection: close\r\n\r\n").as_bytes(), body].concat()
     }
 
-    fn ok(body: &[u8]) -> Vec<u8> {
+    pub(in super::super) fn ok(body: &[u8]) -> Vec<u8> {
         respond("200 OK", &format!("Content-Length: {}\r\n", body.len()), body)
     }
 
     /// A server that gives each of `responses` to one request, in order.
-    fn serve(responses: Vec<Vec<u8>>) -> String {
+    pub(in super::super) fn serve(responses: Vec<Vec<u8>>) -> String {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
         thread::spawn(move || {

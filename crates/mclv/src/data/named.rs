@@ -562,6 +562,40 @@ mod tests {
         assert!(asked[0].starts_with("tiny is damaged: fetching train-images-idx3-ubyte from"), "{asked:?}");
     }
 
+    /// The sets of density estimation come as plain tables and as a zip archive of haplotypes. Each
+    /// is fetched once, from this machine, and found afterwards.
+    #[cfg(feature = "fetch")]
+    #[test]
+    fn tables_and_haplotypes_are_fetched_and_verified() {
+        use super::super::download::tests::{ok, serve};
+        use std::io::{Cursor, Write};
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("x.hapt", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(b"Real P_A 0 1\nReal P_B 1 1\n").unwrap();
+        let archive = zip.finish().unwrap().into_inner();
+        // SHA-256 of the table.
+        let sha256 = "8d67c447abfad4920286f763adec483856c0586a45102527114aba0a8c089051";
+        let file = KnownFile { name: "x.data", n_bytes: 8, sha256 };
+        for (holds, body) in [(Holds::Plain, b"0,1\n1,1\n".to_vec()), (Holds::Haplotypes, archive)] {
+            let dir = tempfile::tempdir().unwrap();
+            let fetch = |response: Vec<u8>| {
+                let url: &'static str = serve(vec![response]).leak();
+                let mirrors: &'static [Mirror] = vec![Mirror { url, holds }].leak();
+                let set = NamedSet { mirrors, content: Content::Pairs(file), ..tiny() };
+                let found =
+                    set.open::<Vec<u8>>(&file, &search(dir.path()), &Mirrors::Public, &Allowed(&Silent));
+                found.map_err(|error| error.to_string())
+            };
+            assert!(fetch(ok(b"1,1\n1,1\n")).is_err(), "other content is refused");
+            let (path, content) = fetch(ok(&body)).unwrap();
+            assert_eq!(
+                (path, content.as_slice()),
+                (dir.path().join("cache/tiny/x.data"), &b"0,1\n1,1\n"[..])
+            );
+            assert!(fetch(b"nobody asks".to_vec()).is_ok(), "it is on disk");
+        }
+    }
+
     /// The labels of two sets with the same names of files in one folder.
     #[test]
     fn a_set_is_found_by_the_content_of_its_labels() {

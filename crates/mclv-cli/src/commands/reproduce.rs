@@ -14,6 +14,7 @@ use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
 use mclv_reproduce::{Experiment, Options, Store, page, write};
 use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// The largest length of a figure that is compared with a new one.
@@ -114,10 +115,10 @@ pub(crate) fn run(args: &ReproduceArgs, global: &Global, out: &Output) -> anyhow
         models: args.models.clone(),
     };
     // Each rank reads the data again for its own runs.
-    drop(data::open(
-        &DataSpec { source: args.data.clone(), ..DataSpec::default() },
-        &Watch::new("fetching", "B"),
-    )?);
+    let sources: BTreeSet<String> = experiments.iter().flat_map(|e| e.data(&options)).collect();
+    for source in sources {
+        drop(data::open(&DataSpec { source, ..DataSpec::default() }, &Watch::new("fetching", "B"))?);
+    }
     let store = team::together(Store::open(&args.output))?;
     let mut written = Vec::new();
     for experiment in experiments {

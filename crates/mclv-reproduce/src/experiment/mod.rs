@@ -146,6 +146,14 @@ impl Experiment {
         }
     }
 
+    /// The names of the data sets of its runs.
+    pub fn data(self, options: &Options) -> Vec<String> {
+        match self {
+            Self::Density => density::names(options),
+            _ => vec![options.data().into()],
+        }
+    }
+
     /// The tasks that are known so far. Some tasks depend on the results of others.
     fn tasks(self, options: &Options, store: &Store) -> Result<Vec<Task>> {
         Ok(match self {

@@ -53,7 +53,7 @@ pub(super) fn run(
     sets: &DataSets,
     progress: &dyn Progress,
 ) -> Result<Directions> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let positive = data_moments(rbm, &data.rows)?;
     let Some(model) = model_moments(rbm) else {
         let cure = "the exact gradient needs at most 20 units in the smaller layer";

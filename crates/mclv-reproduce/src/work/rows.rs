@@ -66,7 +66,7 @@ pub struct OutlierScore {
 }
 
 pub(super) fn run(of: &RowsOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progress) -> Result<RowsCompared> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let log_p: Vec<f64> = rbm.free_energy(&data.rows)?.into_iter().map(|free| -free).collect();
     let mut sorted = log_p.clone();
     sorted.sort_by(|a, b| b.total_cmp(a));

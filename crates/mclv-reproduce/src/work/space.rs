@@ -21,7 +21,7 @@ pub struct Space {
 }
 
 pub(super) fn run(of: &SpaceOf, rbm: &Rbm, sets: &DataSets, progress: &dyn Progress) -> Result<Space> {
-    let data = sets.load(&of.model, Split::Train, progress)?;
+    let data = sets.load(&of.model.data, Split::Train, progress)?;
     let rows: Vec<usize> = (0..of.n_rows.min(data.n_rows())).collect();
     let set = StoppingSet::draw(rbm, &data.rows, &rows, of.samples_per_row, of.seed, 0)?;
     Ok(Space {

@@ -54,24 +54,28 @@ struct Set {
     n_rows: [usize; 3],
 }
 
+/// The names of all sets, or of the one that the user names.
+pub(super) fn names(options: &Options) -> Vec<String> {
+    match &options.data {
+        Some(name) => vec![name.clone()],
+        None => SETS.map(String::from).into(),
+    }
+}
+
 /// All sets, or the one that the user names. Grey values become bits.
 fn sets(options: &Options) -> Result<Vec<Set>> {
-    let names = match &options.data {
-        Some(name) => vec![name.as_str()],
-        None => SETS.to_vec(),
-    };
-    let of_name = |name: &&str| {
-        let is_own = SETS.contains(name);
+    let of_name = |name: &String| {
+        let is_own = SETS.contains(&name.as_str());
         let binarize = if is_own { Binarize::Grey } else { Binarize::Threshold(0.5) };
-        let data = DataSpec { source: (*name).into(), binarize, ..DataSpec::default() };
+        let data = DataSpec { source: name.clone(), binarize, ..DataSpec::default() };
         let mut source = data::open(&data, &Silent)?;
         let parts = source.parts()?;
         let n_variables = source.part(Split::Validation, binarize)?.n_columns();
         let some = |part: Option<data::PartRows>| part.map_or(0, |part| part.n_rows);
         let n_rows = [parts.train.n_rows, some(parts.validation), some(parts.test)];
-        Ok(Set { name: (*name).into(), data, n_variables, n_rows })
+        Ok(Set { name: name.clone(), data, n_variables, n_rows })
     };
-    names.iter().map(of_name).collect()
+    names(options).iter().map(of_name).collect()
 }
 
 impl Set {

@@ -291,13 +291,14 @@ fn ending_only_in_other_states_is_refuted() {
     // A plain simulation of the hidden chain, with either rule.
     let starts = theory.starts();
     let mut rng = stream(64, Purpose::SelfTest, 0).reader();
-    let mut draw = |p: &mut dyn Iterator<Item = f64>| -> usize {
+    let mut draw = |mut p: &mut dyn Iterator<Item = f64>| -> usize {
         let mut u = rng.uniform();
-        p.position(|p| {
-            u -= p;
-            u < 0.0
-        })
-        .unwrap_or(0)
+        (&mut p)
+            .position(|p| {
+                u -= p;
+                u < 0.0
+            })
+            .unwrap_or(0)
     };
     let mut mean = |excludes_start: bool| {
         let n = 20_000;

@@ -208,7 +208,7 @@ pub(super) fn climb_along(
             let cure = "from 1 to 16,777,216";
             return Err(Error::InvalidSetting { name: "n-tours", value: n.to_string(), cure });
         }
-        Effort::TargetSe(_) => 0,
+        Effort::TargetSe(_) | Effort::Affordable => 0,
     };
     // The numbers of pilot tours to look at: without a decision to make, none.
     let pilots = if n_tours > 0 && !may_give_way { &[][..] } else { &PILOTS };

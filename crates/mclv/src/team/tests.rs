@@ -331,7 +331,10 @@ fn ranks_that_know_other_facts_are_refused_with_what_differs() {
     // A rank of another version makes another exchange.
     let strange = on_ranks(2, |rank| match rank {
         0 => agree(&facts(0.1)).map_err(|error| error.to_string()),
-        _ => Ok(drop(current().unwrap().gather(&[FINE, 0, 0]))),
+        _ => {
+            current().unwrap().gather(&[FINE, 0, 0]);
+            Ok(())
+        }
     });
     assert!(strange[0].as_ref().unwrap_err().contains("rank 1 differs from rank 0: it does other work"));
 }
@@ -354,7 +357,8 @@ fn training_begins_only_if_all_ranks_have_the_same_of_everything() {
     fn begin_at<'a>(place: &std::path::Path, training: Training<'a>, data: &'a Rows) -> Result<()> {
         training.in_folder(place).begin(data).map(|_| ())
     }
-    let cases: [(&str, &(dyn Fn(usize) -> Result<()> + Sync)); 6] = [
+    type Begin<'a> = &'a (dyn Fn(usize) -> Result<()> + Sync);
+    let cases: [(&str, Begin<'_>); 6] = [
         ("seed is 1, not 0", &|rank| begin_at(&place, Training::new(settings(rank as u64)), &data)),
         ("learning-rate is 0.2, not 0.1", &|rank| {
             let learning_rate = Some(0.1 * (1 + rank) as f64);

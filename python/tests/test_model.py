@@ -102,6 +102,12 @@ def test_samples_with_given_units_follow_the_conditional(small):
             small.sample(3, given=bad)
 
 
+def test_names_in_exceptions_cannot_change_a_terminal():
+    with pytest.raises(MclvError) as caught:
+        mclv.load("a\x1b[2J\u202e.npz")
+    assert "[U+001B][2J[U+202E]" in str(caught.value) and "\x1b" not in str(caught.value)
+
+
 def test_mixing_of_recorded_numbers():
     rng = np.random.default_rng(0)
     good = mclv.mixing(rng.normal(size=(4, 1000)))

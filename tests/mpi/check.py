@@ -202,7 +202,7 @@ def ranks_that_disagree_end_at_once(tmp):
         ("--gradient is exact, not pcd", [[*train, "--gradient", name] for name in ("pcd", "exact")]),
         ("the command is likelihood, not logz", [["logz", *model], ["likelihood", *model]]),
         ("train.learning-rate is 0.2, not 0.1", [["train", "digits", "--config", "settings.toml", "--output", "trained"]]),
-        ("rows.npy has another content for rank 1", [["train", "rows.npy", "--n-hidden", 8, "--output", "trained"]]),
+        ("rows.npy: has another content for rank 1", [["train", "rows.npy", "--n-hidden", 8, "--output", "trained"]]),
         ("rank 1 differs", [["train", "--resume", "run"]]),
         *[
             ("the model of run/model.safetensors is", [[command, *model, *more]])
@@ -215,8 +215,8 @@ def ranks_that_disagree_end_at_once(tmp):
                 ["transform", "--output", "f.npy"],
             )
         ],
-        ("rows.npy has another content", [["reproduce", "digits", "--quick", "--data", "rows.npy"]]),
-        ("rows.npy has another content", [["sweep", "rows.npy", "--n-hidden", "4", "--epochs", "1"]]),
+        ("rows.npy: has another content", [["reproduce", "digits", "--quick", "--data", "rows.npy"]]),
+        ("rows.npy: has another content", [["sweep", "rows.npy", "--n-hidden", "4", "--epochs", "1"]]),
     ]
     for what, args in cases:
         done = jobs(*[(folder, PROGRAM, args[k % len(args)]) for k, folder in enumerate(folders)])

@@ -67,12 +67,9 @@ impl Store {
         let runs = folder.join("runs");
         check_no_link(&runs)?;
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
-        Ok(Self {
-            folder: folder.into(),
-            keeps_checkpoints: false,
-            names: HashMap::new(),
-            _owner: Owner::of(&runs)?,
-        })
+        let owner = Owner::of(&runs)?;
+        owner.tidy(folder);
+        Ok(Self { folder: folder.into(), keeps_checkpoints: false, names: HashMap::new(), _owner: owner })
     }
 
     /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
@@ -199,7 +196,10 @@ mod tests {
     #[test]
     fn results_are_found_again_and_checked() {
         let folder = tempfile::tempdir().unwrap();
+        let abandoned = folder.path().join(".mclv-1.tmp");
+        std::fs::write(&abandoned, "half").unwrap();
         let store = Store::open(folder.path()).unwrap();
+        assert!(!abandoned.exists(), "an owner who was killed left it");
         let task = task(0);
         assert!(store.find(&task).unwrap().is_none() && store.get(&task).is_err());
         let record = store.put(&task, Value::from(7), 1.5, None).unwrap();

@@ -47,6 +47,8 @@ fn extreme_parameters_give_finite_numbers() {
                 Rbm::new(9, n_hidden, &some(9 * n_hidden, w), &some(9, b), &some(n_hidden, -b)).unwrap();
             ModelFile::new(rbm).save(sandbox.path("m.npz")).unwrap();
             let data = ["--data", "bars-and-stripes:3"];
+            let _ = std::fs::remove_dir_all(sandbox.path("run"));
+            let _ = std::fs::remove_file(sandbox.path("ladder.json"));
             let mut n_good = 0;
             for args in [
                 [&["logz", "m.npz"][..], &data].concat(),
@@ -71,10 +73,28 @@ fn extreme_parameters_give_finite_numbers() {
                 ],
                 [&["transform", "m.npz", "-o", "f.csv", "--force"][..], &data].concat(),
                 vec!["inspect", "m.npz"],
+                [&["logz", "m.npz", "--method", "ladder", "--save-ladder", "ladder.json"][..], &data, &SMALL]
+                    .concat(),
+                [&["logz", "m.npz", "--method", "ladder", "--ladder", "ladder.json"][..], &data, &SMALL]
+                    .concat(),
+                vec![
+                    "train",
+                    "bars-and-stripes:3",
+                    "--from",
+                    "m.npz",
+                    "--epochs",
+                    "2",
+                    "--snapshots",
+                    "1,2",
+                    "-o",
+                    "run",
+                ],
+                [&["logz", "run", "--method", "bar", "--rungs", "run/snapshots"][..], &SMALL].concat(),
+                vec!["report", "run"],
             ] {
                 n_good += usize::from(is_sound(&sandbox, &args));
             }
-            assert!(n_good >= 6, "{n_hidden} hidden units, {w}, {b}: only {n_good} commands have answers");
+            assert!(n_good >= 10, "{n_hidden} hidden units, {w}, {b}: only {n_good} commands have answers");
         }
     }
 }
@@ -135,6 +155,16 @@ fn absurd_rates_end_in_a_model_or_in_advice() {
             }
         }
     }
+}
+
+/// A sweep goes on where one of its settings cannot.
+#[test]
+fn a_sweep_with_an_absurd_setting_chooses_another() {
+    let sandbox = Sandbox::new();
+    let sweep =
+        ["sweep", "bars-and-stripes:3", "--n-hidden", "2", "--gradient", "cd", "--learning-rate", "0.1,1e30"];
+    let few = ["--epochs", "20", "--validation-fraction", "0.3", "-o", "sweep"];
+    assert!(is_sound(&sandbox, &[&sweep[..], &few].concat()));
 }
 
 /// Numbers that would take memory or time without end are refused, with what is allowed.

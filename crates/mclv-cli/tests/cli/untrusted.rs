@@ -315,6 +315,10 @@ fn hostile_names_and_labels_reach_neither_terminal_nor_page() {
             }
         }
     }
+    // Warnings of the log name files, too.
+    std::fs::write(sandbox.path(&data), format!("{HOSTILE},xy,label\n{}", "1,0,b\n".repeat(4))).unwrap();
+    let warned = sandbox.run(&["likelihood", &run, "--split", "train", "-vv"]).stderr;
+    assert!(warned.contains("its SHA-256 has changed") && !warned.contains(is_hostile), "{warned:?}");
     let page = String::from_utf8(sandbox.bytes(&format!("{run}/report.html"))).unwrap();
     assert!(!page.contains(is_hostile) && page.contains("[U+202E]"));
 }

@@ -48,6 +48,13 @@ impl Owner {
             Ok(Self { lock: None })
         })
     }
+
+    /// Removes such files from another folder that only this owner writes into.
+    pub fn tidy(&self, folder: &Path) {
+        if self.lock.is_some() {
+            remove_abandoned(folder);
+        }
+    }
 }
 
 impl Drop for Owner {
@@ -166,8 +173,11 @@ mod tests {
         }
         let writing = File::open(&living).unwrap();
         writing.lock().unwrap();
-        let _owner = Owner::of(folder.path()).unwrap();
+        let owner = Owner::of(folder.path()).unwrap();
         assert!(!dead.exists() && living.exists() && mine.exists());
+        drop(writing);
+        owner.tidy(folder.path());
+        assert!(!living.exists() && mine.exists());
     }
 
     #[cfg(unix)]

@@ -140,7 +140,7 @@ pub struct QualityOf {
 #[serde(rename_all = "kebab-case")]
 pub enum SampleSource {
     /// An RBM.
-    Model(Subject),
+    Model(Box<Subject>),
     /// Training rows: samples of a perfect model.
     TrainingRows,
     /// Bits that are on with probability one half.

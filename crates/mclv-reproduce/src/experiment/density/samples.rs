@@ -28,7 +28,7 @@ fn sources(set: &Set, options: &Options) -> Vec<(String, SampleSource)> {
     let default = set.default(size(options), options.seeds[0], options);
     vec![
         ("training rows".into(), SampleSource::TrainingRows),
-        (format!("default, {} units", size(options)), SampleSource::Model(Subject::Run(default))),
+        (format!("default, {} units", size(options)), SampleSource::Model(Box::new(Subject::Run(default)))),
         ("random bits".into(), SampleSource::RandomBits),
     ]
 }
@@ -41,7 +41,7 @@ pub(super) fn tasks(set: &Set, options: &Options) -> Vec<Task> {
 }
 
 fn source_of_peer(peer: &Peer) -> Option<SampleSource> {
-    peer.last.first().map(|model| SampleSource::Model(Subject::File(model.file.clone())))
+    peer.last.first().map(|model| SampleSource::Model(Box::new(Subject::File(model.file.clone()))))
 }
 
 pub(super) fn of_peer(set: &Set, peer: &Peer, options: &Options) -> Option<Task> {

@@ -45,6 +45,12 @@ pub(super) fn tasks(set: &Set, options: &Options) -> Vec<Task> {
     points(set, &watched(set, options)).into_iter().map(|(_, task)| task).collect()
 }
 
+/// Models of another package along the way, with their log Z.
+pub(super) fn of_peer(set: &Set, peer: &Peer, options: &Options) -> Vec<Task> {
+    let drawn = peer.before.iter().filter(|_| is_drawn(set, options));
+    drawn.flat_map(|model| [Split::Validation, Split::Test].map(|split| model.score(set, split))).collect()
+}
+
 pub(super) fn plot(sets: &[Set], peers: &[Peer], options: &Options, store: &Store) -> Result<Option<Plot>> {
     let mut curves = Vec::new();
     for set in sets.iter().filter(|set| is_drawn(set, options)) {

@@ -41,8 +41,9 @@ const SIZE: usize = 25;
 const SIZES: [usize; 6] = [25, 16, 32, 64, 128, 500];
 /// Numbers of components of mixtures.
 const COMPONENTS: [usize; 5] = [5, 10, 20, 50, 100];
-/// The sets whose samples are compared, and those in the figure.
+/// The sets whose samples are compared.
 const SAMPLED: [&str; 2] = ["plants", "genome805"];
+/// The sets in the figure.
 const DRAWN: [&str; 3] = ["plants", "accidents", "dna"];
 
 /// A data set of the comparison.
@@ -142,12 +143,19 @@ pub(super) fn tasks(options: &Options, store: &Store) -> Result<Vec<Task>> {
     Ok(tasks)
 }
 
-/// A stage of the work. Its tasks depend on the results of earlier stages only.
+/// A stage of the work, the most telling first. Its tasks depend on the results of earlier stages
+/// only.
 enum Stage {
-    /// Tractable models, defaults and models of other packages, on validation rows.
+    /// Defaults and models of other packages, on validation rows.
     First,
-    /// The chosen ones of them, on test rows; samples; the figure.
+    /// They and models without choices, on test rows.
     FirstTest,
+    /// Mixtures of all sizes, on validation rows.
+    Mixtures,
+    /// The chosen one, on test rows.
+    MixtureTest,
+    /// Samples and the figure, on test rows. They choose nothing.
+    Looks,
     /// All candidates with one number of hidden units, on validation rows.
     Sweep(usize),
     /// The default and the best candidate of this size, on test rows.
@@ -155,8 +163,9 @@ enum Stage {
 }
 
 fn stages(options: &Options) -> Vec<Stage> {
+    let first = [Stage::First, Stage::FirstTest, Stage::Mixtures, Stage::MixtureTest, Stage::Looks];
     let sweeps = sizes(options).iter().flat_map(|&n| [Stage::Sweep(n), Stage::SweepTest(n)]);
-    [Stage::First, Stage::FirstTest].into_iter().chain(sweeps).collect()
+    first.into_iter().chain(sweeps).collect()
 }
 
 impl Stage {
@@ -165,31 +174,31 @@ impl Stage {
         let mut tasks = Vec::new();
         let peers = peers.iter().filter(|peer| peer.set == set.name);
         match *self {
-            Self::First => {
-                tasks.extend(
-                    [Baseline::Independent, Baseline::Tree].map(|m| set.baseline(m, Split::Validation)),
-                );
-                tasks.extend(choice::mixtures(options).map(|m| set.baseline(m, Split::Validation)));
-                let default = |&seed: &u64| set.default(size(options), seed, options);
-                tasks.extend(seeds.iter().map(default).map(|m| set.score_of_run(&m, Split::Validation)));
-                tasks.extend(
-                    peers.flat_map(|peer| peer.last.iter().map(|file| file.score(set, Split::Validation))),
-                );
-            }
-            Self::FirstTest => {
-                tasks.extend([Baseline::Independent, Baseline::Tree].map(|m| set.baseline(m, Split::Test)));
-                tasks.extend(choice::mixture(set, options, store)?.map(|m| set.baseline(m, Split::Test)));
-                let default = |&seed: &u64| set.default(size(options), seed, options);
-                tasks.extend(seeds.iter().map(default).map(|m| set.score_of_run(&m, Split::Test)));
-                for peer in peers {
-                    tasks.extend(peer.last.iter().map(|file| file.score(set, Split::Test)));
-                    if DRAWN.contains(&set.name.as_str()) {
-                        tasks.extend(peer.before.iter().map(|file| file.score(set, Split::Test)));
-                    }
-                    tasks.extend(samples::of_peer(set, peer, options));
+            Self::First | Self::FirstTest => {
+                let split = match self {
+                    Self::First => Split::Validation,
+                    _ => Split::Test,
+                };
+                if split == Split::Test {
+                    tasks.extend([Baseline::Independent, Baseline::Tree].map(|m| set.baseline(m, split)));
                 }
+                let default = |&seed: &u64| set.default(size(options), seed, options);
+                tasks.extend(seeds.iter().map(default).map(|m| set.score_of_run(&m, split)));
+                tasks.extend(peers.flat_map(|peer| peer.last.iter().map(|file| file.score(set, split))));
+            }
+            Self::Mixtures => {
+                tasks.extend(choice::mixtures(options).map(|m| set.baseline(m, Split::Validation)));
+            }
+            Self::MixtureTest => {
+                tasks.extend(choice::mixture(set, options, store)?.map(|m| set.baseline(m, Split::Test)));
+            }
+            Self::Looks => {
                 tasks.extend(samples::tasks(set, options));
                 tasks.extend(figure::tasks(set, options));
+                for peer in peers {
+                    tasks.extend(samples::of_peer(set, peer, options));
+                    tasks.extend(figure::of_peer(set, peer, options));
+                }
             }
             Self::Sweep(n_hidden) => {
                 let of_way = |way: &Way| set.run(way, n_hidden, seeds[0], options);

@@ -130,6 +130,27 @@ fn bars_stand_beside_each_other_on_zero() {
     assert!((heights[1] / heights[0] - 2.0).abs() < 0.01 && (heights[2] - heights[3]).abs() < 0.02);
 }
 
+/// Bars are drawn inside a frame that cuts off what is outside.
+#[test]
+fn the_first_and_the_last_bar_are_whole() {
+    for xs in [vec![0.0, 1.0, 2.0], vec![7.0], vec![0.0, 5.0]] {
+        let bars = |name: &str| Series::bars(name, xs.iter().map(|&x| Point::new(x, 3.0)));
+        let svg = Figure::new("").x(Axis::linear("x")).with(bars("a")).with(bars("b")).svg(Theme::Paper);
+        let number = |tag: &str, name: &str| -> Option<f64> {
+            tag.split(&format!(r#" {name}=""#)).nth(1)?.split('"').next()?.parse().ok()
+        };
+        let frame = svg.rsplit("<svg").next().unwrap();
+        let width = number(frame, "width").unwrap();
+        let ends: Vec<(f64, f64)> = frame
+            .split("<rect")
+            .skip(1)
+            .filter_map(|tag| Some((number(tag, "x")?, number(tag, "x")? + number(tag, "width")?)))
+            .collect();
+        assert_eq!(ends.len(), 2 * xs.len(), "{svg}");
+        assert!(ends.iter().all(|&(left, right)| 0.0 <= left && right <= width), "{width}: {ends:?}");
+    }
+}
+
 #[test]
 fn pictures_are_in_their_places() {
     let pictures = vec![vec![0.0, 0.25, 0.75, 1.0], vec![1.0, 0.0, 0.0, 0.0], vec![0.0]];

@@ -239,6 +239,13 @@ mod tests {
     }
 
     #[test]
+    fn long_words_of_tables_break_and_stay_escaped() {
+        let shown = |text: &str| breakable(text).to_string();
+        assert_eq!(shown("k=2,seed=0"), "k=<wbr>2,<wbr>seed=<wbr>0");
+        assert_eq!(shown("a, b <c>"), "a, b &lt;c&gt;");
+    }
+
+    #[test]
     fn a_live_page_says_how_far_the_training_is() {
         let text = |epoch, of, ended| Live { epoch, of, ended }.text();
         assert_eq!(text(3, Some(9), false), "training, epoch 3 of 9");

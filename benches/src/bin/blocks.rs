@@ -2,7 +2,9 @@
 //!
 //! `cargo run --release -p mclv-benches --bin blocks -- FILE [METHODS] [HIDDEN] [MODELS] [SEEDS] [KINDS] [TARGET]`,
 //! for example `easy.txt ladder,ais,bar 200 20 10 easy 0.05`. Each block has 40 visible and 10 hidden
-//! units, and the units of all blocks are mixed. Kinds:
+//! units, and the units of all blocks are mixed. In `easy:10`, each block has 10 visible units; its
+//! weights are twice as large, so that the model is as hard, and steps take a quarter of the time.
+//! Kinds:
 //!
 //! - `easy`: weak weights, one mode
 //! - `middling`: strong random weights
@@ -31,8 +33,13 @@ use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 
-/// Visible and hidden units of a block.
-const BLOCK: (usize, usize) = (40, 10);
+/// Hidden units of a block.
+const HIDDEN: usize = 10;
+/// The weights of easy blocks and of blocks with two far modes, and the number of the latter in a
+/// hard model.
+const EASY: f64 = 0.3;
+const FAR: f64 = 0.4;
+const N_FAR: usize = 3;
 /// Steps of each ladder of the run of BAR that counts the steps of its ladders.
 const SHORT: usize = 100;
 /// The method that makes one ladder for each model.
@@ -134,14 +141,14 @@ fn main() -> Result<(), Box<dyn Error>> {
                     && (task.n_hidden == n_hidden && task.model < n_models && task.seed < n_seeds)
             };
             let lines: Vec<&Line> = lines.iter().filter(is_asked).collect();
-            println!("{}", summary(&lines, n_models));
+            println!("{}", summary(&lines, n_models, n_visible(kind)?));
         }
     }
     Ok(())
 }
 
 /// One line about all estimates of a kind by a method.
-fn summary(lines: &[&Line], n_models: u64) -> String {
+fn summary(lines: &[&Line], n_models: u64, n_visible: usize) -> String {
     let mean = |f: &dyn Fn(&Line) -> f64| lines.iter().map(|line| f(line)).sum::<f64>() / lines.len() as f64;
     let given = lines.iter().filter(|line| line.interval.is_some()).count();
     let held = lines.iter().filter(|line| line.holds()).count();
@@ -156,7 +163,7 @@ fn summary(lines: &[&Line], n_models: u64) -> String {
         "{} {} × {}, {}: {held} of {given} intervals hold ({:.1} %), {} of {} declined; worst model {} of {}; \
          mean error {:+.4}, rms error {:.4}; {steps:.2e} steps, {:.1} s each; rms error at 10^6 steps {:.4}",
         task.kind,
-        task.n_hidden / BLOCK.1 * BLOCK.0,
+        task.n_hidden / HIDDEN * n_visible,
         task.n_hidden,
         task.method,
         100.0 * held as f64 / given as f64,
@@ -171,23 +178,32 @@ fn summary(lines: &[&Line], n_models: u64) -> String {
     )
 }
 
+/// The visible units of a block.
+fn n_visible(kind: &str) -> Result<usize, Box<dyn Error>> {
+    Ok(kind.split_once(':').map_or(Ok(40), |(_, n)| n.parse())?)
+}
+
 /// Model number `m` of a kind, and its `log Z`.
 fn model(kind: &str, n_hidden: usize, m: u64) -> Result<(Rbm, f64), Box<dyn Error>> {
+    let n_visible = n_visible(kind)?;
+    let kind = kind.split(':').next().unwrap_or_default();
     let (first, scale) = match kind {
-        "easy" => (1_000, 0.3),
+        "easy" => (1_000, EASY),
         "middling" => (2_000, 0.8),
+        "hard" => (5_000, FAR),
         "harder" => (4_000, 0.28),
-        "hard" => (5_000, 0.4),
-        "impossible" => (3_000, 0.4),
+        "impossible" => (3_000, FAR),
         _ => return Err("kinds: easy, middling, hard, harder, impossible".into()),
     };
+    // The spread of inputs to hidden units does not depend on the size of a block.
+    let as_large = |scale: f64| scale * (40.0 / n_visible as f64).sqrt();
     let mut rng = reader(first + m);
-    let parts: Vec<(Rbm, f64)> = (0..n_hidden / BLOCK.1)
+    let parts: Vec<(Rbm, f64)> = (0..n_hidden / HIDDEN)
         .map(|part| match kind {
-            "easy" | "middling" => random(BLOCK.0, BLOCK.1, scale, &mut rng),
-            "hard" if part >= 3 => random(BLOCK.0, BLOCK.1, 0.3, &mut rng),
+            "easy" | "middling" => random(n_visible, HIDDEN, as_large(scale), &mut rng),
+            "hard" if part >= N_FAR => random(n_visible, HIDDEN, as_large(EASY), &mut rng),
             _ => {
-                let model = TwoModes::new(BLOCK.0, BLOCK.1, scale, &mut rng);
+                let model = TwoModes::new(n_visible, HIDDEN, as_large(scale), &mut rng);
                 (model.rbm, model.log_z)
             }
         })

@@ -38,6 +38,9 @@ pub(crate) const CHEAP_SAMPLES: f64 = 2.0;
 pub(super) const PILOT_SHARE: u64 = 4;
 /// The share of pilot tours that must return before more tours are made.
 pub(super) const MIN_COMPLETION: f64 = 0.999;
+/// If a smaller share of pilot tours returns, the tours that the caller asked for by name make no more
+/// steps than the pilot: the estimate cannot have an interval.
+pub(super) const MIN_HOPE: f64 = 0.5;
 /// The first tours may take the budget's steps divided by this number. If none of them returns, no
 /// more tours are made.
 pub(super) const TRIAL_SHARE: u64 = 256;

@@ -1,6 +1,6 @@
 //! Forecast tours from pilot tours, which are not part of the estimate.
 
-use super::budget::{MIN_COMPLETION, PILOT_SHARE, TRIAL_SHARE};
+use super::budget::{MIN_COMPLETION, MIN_HOPE, PILOT_SHARE, TRIAL_SHARE};
 use super::interval::n_carriers;
 use crate::progress::Silent;
 use crate::team;
@@ -159,6 +159,11 @@ impl Forecast {
     /// Returns true if enough pilot tours returned to make more tours worthwhile.
     pub(super) fn returns(&self) -> bool {
         self.completion >= MIN_COMPLETION
+    }
+
+    /// Returns true if so few pilot tours returned that more tours are a waste of time.
+    pub(super) fn is_hopeless(&self) -> bool {
+        self.completion < MIN_HOPE
     }
 
     /// Returns the number of steps that the tours for the target error are expected to make.

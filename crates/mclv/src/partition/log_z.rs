@@ -175,6 +175,7 @@ mod tests {
             Note::DrawnSet { n_states: 7, n_rows: 5, origin, n_joined: 0 },
             Note::VisitedSet { n_states: 2 },
             Note::ToursDoNotReturn { completion: 0.125, n_steps: 10 },
+            Note::ToursGivenUp { completion: 0.125, n_steps: 10 },
             Note::ToursDoNotClimb { climbed: 0.125, n_steps: 10 },
             Note::ToursCut { n_cut: 1, n_tours: 8 },
             Note::MeanField,

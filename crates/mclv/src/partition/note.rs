@@ -46,6 +46,13 @@ pub enum Note {
         /// Steps of the pilot tours.
         n_steps: u64,
     },
+    /// Hardly any pilot tours returned, so only a few tours were made, and there is no interval.
+    ToursGivenUp {
+        /// Share of the pilot tours that returned.
+        completion: f64,
+        /// Steps of the pilot tours. The tours of the estimate made no more.
+        n_steps: u64,
+    },
     /// Too few pilot tours climbed a ladder, so the estimate is by another method.
     ToursDoNotClimb {
         /// Share of the pilot tours that reached the model.
@@ -238,6 +245,12 @@ impl fmt::Display for Note {
                 f,
                 "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps, so log Z was \
                  estimated by another method",
+                100.0 * completion
+            ),
+            Self::ToursGivenUp { completion, n_steps } => write!(
+                f,
+                "only {:.1} % of pilot tours returned to the stopping set within {n_steps} steps, so tours \
+                 were given up and the value may be far too low; choose another `method`, such as ladder",
                 100.0 * completion
             ),
             Self::ToursDoNotClimb { climbed, n_steps } => write!(

@@ -179,6 +179,15 @@ fn costs_add_up() {
     assert_eq!(n_steps, 64 * 16, "64 tours are enough to see that none returns");
     assert_eq!((log_z.method, log_z.n_states), (Method::Ais, n_steps as f64 + by_ais.n_states));
 
+    // The same tours, asked for by name: they are given up after as many steps again, and say so.
+    let by_name = settings(Effort::TargetSe(0.1), Some(1_000_000));
+    let log_z = Plan::new(&wide, Some(Method::Mclv), &by_name).run(&inputs_of_wide, &Silent).unwrap();
+    let [_, Note::ToursGivenUp { completion: 0.0, n_steps }] = log_z.notes[..] else {
+        panic!("{:?}", log_z.notes)
+    };
+    assert_eq!((log_z.std_err, log_z.interval, log_z.guarantee), (None, None, Guarantee::LowerBound));
+    assert!(log_z.n_states <= 2.0 * n_steps as f64 && log_z.n_states < 20_000.0, "{log_z:?}");
+
     // Some tours of the estimate are cut. The plan does not switch to AIS, because only pilots
     // decide that.
     let set = StoppingSet::draw(&rbm, &rows, &all, 1, 4, 0).unwrap();

@@ -152,9 +152,20 @@ impl<'a> Work<'a> {
             self.notes.push(Note::ToursDoNotReturn { completion, n_steps });
             return Ok(None);
         }
-        let (mut log_z, sums) =
-            self.tour_settings().count(&engine, forecast.as_ref(), self.along, self.progress)?;
+        let mut settings = self.tour_settings();
+        let hopeless = forecast.as_ref().filter(|forecast| forecast.is_hopeless());
+        if let (Some(Forecast { n_steps, .. }), Some(max_steps)) = (hopeless, &mut settings.max_steps) {
+            // Scouts could only take away the interval, which cut tours do not have anyway.
+            settings.n_scouts = 0;
+            *max_steps = (*max_steps).min(*n_steps);
+        }
+        let (mut log_z, sums) = settings.count(&engine, forecast.as_ref(), self.along, self.progress)?;
         self.sums = sums;
+        if let Some(&Forecast { completion, n_steps, .. }) = hopeless {
+            (log_z.std_err, log_z.interval) = (None, None);
+            log_z.notes = vec![note, Note::ToursGivenUp { completion, n_steps }];
+            return Ok(Some(log_z));
+        }
         log_z.notes.insert(0, note);
         if let (Guarantee::LowerBound, Some(max_steps)) = (log_z.guarantee, self.max_steps()) {
             log_z.notes.push(Note::StepBudget { max_steps });

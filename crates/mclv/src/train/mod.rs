@@ -1,5 +1,6 @@
 //! Train a model: minibatches, optimiser, schedule, evaluations, warnings, checkpoints.
 
+mod agree;
 mod best;
 mod checkpoint;
 mod feed;

@@ -61,7 +61,8 @@ impl Store {
     pub fn open(folder: &Path) -> Result<Self> {
         let runs = folder.join("runs");
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
-        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _owner: Owner::of(&runs)? })
+        // Its owner removes what a killed one left, here and in `runs`.
+        Ok(Self { folder: folder.into(), keeps_checkpoints: false, _owner: Owner::of(folder)? })
     }
 
     /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
@@ -171,6 +172,9 @@ mod tests {
         let first = Store::open(folder.path()).unwrap();
         assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("in use by process")));
         drop(first);
+        let left = ["", "runs"].map(|sub| folder.path().join(sub).join(".mclv-1.tmp"));
+        left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
         assert!(Store::open(folder.path()).is_ok());
+        assert!(!left.iter().any(|path| path.exists()), "the next owner tidies up");
     }
 }

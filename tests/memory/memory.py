@@ -120,7 +120,7 @@ def growth(samples, column):
 def main():
     program, folder, minutes = Path(sys.argv[1]).resolve(), Path(sys.argv[2]), float(sys.argv[3])
     folder.mkdir(parents=True)
-    subprocess.run([program, "train", "digits", "--n-hidden", "24", "--epochs", "30", "--no-report",
+    subprocess.run([program, "train", "digits", "--n-hidden", "16", "--epochs", "5", "--no-report",
                     "--threads", "1", "--output", "short"], cwd=folder, check=True, capture_output=True)
     (folder / "short" / "model.safetensors").rename(folder / "model.safetensors")
     training, address = begin_training(program, folder)

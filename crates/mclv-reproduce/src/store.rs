@@ -67,9 +67,13 @@ impl Store {
         let runs = folder.join("runs");
         check_no_link(&runs)?;
         std::fs::create_dir_all(&runs).map_err(Error::io("create", &runs))?;
-        let owner = Owner::of(&runs)?;
-        owner.tidy(folder);
-        Ok(Self { folder: folder.into(), keeps_checkpoints: false, names: HashMap::new(), _owner: owner })
+        // Its owner removes what a killed one left, here and in `runs`.
+        Ok(Self {
+            folder: folder.into(),
+            keeps_checkpoints: false,
+            names: HashMap::new(),
+            _owner: Owner::of(folder)?,
+        })
     }
 
     /// Keeps the checkpoints of finished trainings, so that their runs can go on and their pages show
@@ -237,6 +241,9 @@ mod tests {
         let first = Store::open(folder.path()).unwrap();
         assert!(Store::open(folder.path()).is_err_and(|e| e.to_string().contains("in use by process")));
         drop(first);
+        let left = ["", "runs"].map(|sub| folder.path().join(sub).join(".mclv-1.tmp"));
+        left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
         assert!(Store::open(folder.path()).is_ok());
+        assert!(!left.iter().any(|path| path.exists()), "the next owner tidies up");
     }
 }

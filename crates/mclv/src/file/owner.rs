@@ -48,13 +48,6 @@ impl Owner {
             Ok(Self { lock: None })
         })
     }
-
-    /// Removes such files from another folder that only this owner writes into.
-    pub fn tidy(&self, folder: &Path) {
-        if self.lock.is_some() {
-            remove_abandoned(folder);
-        }
-    }
 }
 
 impl Drop for Owner {
@@ -173,10 +166,10 @@ mod tests {
         }
         let writing = File::open(&living).unwrap();
         writing.lock().unwrap();
-        let owner = Owner::of(folder.path()).unwrap();
+        drop(Owner::of(folder.path()).unwrap());
         assert!(!dead.exists() && living.exists() && mine.exists());
         drop(writing);
-        owner.tidy(folder.path());
+        drop(Owner::of(folder.path()).unwrap());
         assert!(!living.exists() && mine.exists());
     }
 

@@ -7,7 +7,7 @@ mod readers;
 use readers::READERS;
 
 /// The number of files that are read without `MCLV_FUZZ`.
-const N_FILES: u64 = 60_000;
+const N_FILES: u64 = 200_000;
 
 #[test]
 fn damaged_files_never_panic_hang_or_take_much_memory() {

@@ -8,6 +8,7 @@ use anyhow::{Context, bail, ensure};
 use clap::{Args, ValueHint};
 use mclv::progress::Progress;
 use mclv::settings::Starts;
+use mclv::shell;
 use mclv::{human_seconds, read_file, read_text, team, write_atomically};
 use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
@@ -130,7 +131,7 @@ fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seed
         command.push_str(" --quick");
     }
     if args.data != "mnist" {
-        command.push_str(&format!(" --data {}", args.data));
+        command.push_str(&format!(" --data {}", shell::quoted(&args.data)));
     }
     if global.seed() != 0 {
         command.push_str(&format!(" --seed {}", global.seed()));

@@ -9,6 +9,7 @@ use clap::{Args, ValueHint};
 use mclv::data::{self, DataSpec};
 use mclv::progress::Progress;
 use mclv::settings::Starts;
+use mclv::shell;
 use mclv::{human_seconds, read_file, read_text, team, write_atomically};
 use mclv_reproduce::report::Report;
 use mclv_reproduce::schedule::Listener;
@@ -152,7 +153,7 @@ fn command(experiment: Experiment, args: &ReproduceArgs, global: &Global, n_seed
         command.push_str(" --quick");
     }
     if let Some(data) = args.data.as_ref().filter(|data| *data != "mnist") {
-        command.push_str(&format!(" --data {data}"));
+        command.push_str(&format!(" --data {}", shell::quoted(data)));
     }
     if args.models.is_some() {
         command.push_str(" --models FOLDER");

@@ -42,8 +42,9 @@ const MIN_STEPS: usize = 20;
 const MIN_MOVED: f64 = 0.01;
 /// A model overfits if training rows are more likely than validation rows by more than this many
 /// standard errors of the difference. A model that does not depend on the choice of training rows
-/// exceeds it in 1 of 700 runs.
+/// exceeds it in 1 of 700 runs with many rows, and in 1 of 130 runs with the fewest that are judged.
 const GAP_ERRORS: f64 = 3.0;
+const MIN_JUDGED: usize = 10;
 /// And an earlier model must be better for validation rows: by more than this many standard errors of
 /// its lead, and by this share of the gap. A smaller lead is not worth a word.
 const LEAD_ERRORS: f64 = 3.0;
@@ -406,7 +407,11 @@ fn of_units(metrics: &Metrics, settings: &CheckedSettings, n_rows: usize) -> Vec
 fn of_overfitting(metrics: &Metrics, settings: &CheckedSettings) -> Option<Warning> {
     let validation = metrics.validation_log_likelihood?;
     let gap = metrics.train_log_likelihood? - validation;
-    let std_err = metrics.train_rows?.std_err?.hypot(metrics.validation_rows?.std_err?);
+    let (train_rows, validation_rows) = (metrics.train_rows?, metrics.validation_rows?);
+    if train_rows.n_rows.min(validation_rows.n_rows) < MIN_JUDGED {
+        return None;
+    }
+    let std_err = train_rows.std_err?.hypot(validation_rows.std_err?);
     let best = metrics.best.as_ref()?;
     let lead = best.log_likelihood - validation;
     let is_early = best.epoch < metrics.epoch && settings.patience.is_none();
@@ -523,29 +528,33 @@ mod tests {
     /// Each condition of overfitting is needed.
     #[test]
     fn overfitting_takes_a_gap_and_a_better_earlier_model() {
-        let judged = |gap: f64, lead: f64, best_epoch: usize, patience: Option<usize>| {
-            let rows = |n_rows, std_err| Some(JudgedRows { n_rows, std_err: Some(std_err) });
-            let rbm = Rbm::new(1, 1, &[0.0], &[0.0], &[0.0]).unwrap();
-            let best = BestModel {
-                epoch: best_epoch,
-                log_likelihood: -8.0 + lead,
-                log_z: partition::exact(&rbm, &Default::default(), &Silent).unwrap(),
-                lead_std_err: Some(0.1),
+        let of_rows =
+            |n_validation: usize, gap: f64, lead: f64, best_epoch: usize, patience: Option<usize>| {
+                let rows = |n_rows, std_err| Some(JudgedRows { n_rows, std_err: Some(std_err) });
+                let rbm = Rbm::new(1, 1, &[0.0], &[0.0], &[0.0]).unwrap();
+                let best = BestModel {
+                    epoch: best_epoch,
+                    log_likelihood: -8.0 + lead,
+                    log_z: partition::exact(&rbm, &Default::default(), &Silent).unwrap(),
+                    lead_std_err: Some(0.1),
+                };
+                let metrics = Metrics {
+                    epoch: 10,
+                    n_hidden: 9,
+                    train_log_likelihood: Some(-8.0 + gap),
+                    validation_log_likelihood: Some(-8.0),
+                    train_rows: rows(100, 0.3),
+                    validation_rows: rows(n_validation, 0.4),
+                    best: Some(best),
+                    ..Default::default()
+                };
+                let settings = CheckedSettings { patience, ..settings(EstimatorName::Exact) };
+                kinds(&judge(&metrics, &settings, 100, None))
             };
-            let metrics = Metrics {
-                epoch: 10,
-                n_hidden: 9,
-                train_log_likelihood: Some(-8.0 + gap),
-                validation_log_likelihood: Some(-8.0),
-                train_rows: rows(100, 0.3),
-                validation_rows: rows(50, 0.4),
-                best: Some(best),
-                ..Default::default()
-            };
-            let settings = CheckedSettings { patience, ..settings(EstimatorName::Exact) };
-            kinds(&judge(&metrics, &settings, 100, None))
-        };
+        let judged = |gap, lead, best_epoch, patience| of_rows(50, gap, lead, best_epoch, patience);
         assert_eq!(judged(1.6, 0.4, 5, None), ["overfitting"]);
+        assert_eq!(of_rows(10, 1.6, 0.4, 5, None), ["overfitting"]);
+        assert!(of_rows(9, 1.6, 0.4, 5, None).is_empty(), "too few rows to know the error");
         assert!(judged(1.4, 0.4, 5, None).is_empty(), "the gap may be chance");
         assert!(judged(1.6, 0.2, 5, None).is_empty(), "the lead may be chance");
         assert!(judged(5.0, 0.4, 5, None).is_empty(), "the lead is small");

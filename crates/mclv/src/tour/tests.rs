@@ -54,23 +54,29 @@ impl Case {
     }
 }
 
-/// Random models, couplings from weak to strong, and a trained one.
-fn cases() -> Vec<Case> {
+/// A random model with couplings from weak to strong.
+fn case(k: usize) -> Case {
     let sizes = [(12, 10), (3, 2), (5, 4), (8, 3), (4, 7), (9, 6), (12, 5), (6, 8), (10, 8), (7, 7)];
-    let mut cases: Vec<Case> = (0..20)
-        .map(|k| {
-            let (n_visible, n_hidden) =
-                if k < 10 { sizes[k] } else { (sizes[k - 10].0.min(9), sizes[k - 10].1.min(7)) };
-            let scale = [0.3, 1.0, 2.0, 3.0][k % 4];
-            let rbm = random_rbm(n_visible, n_hidden, scale, 200 + k as u64);
-            let rows = (0..8u64).map(|r| r * 0x9e37 % (1 << n_visible)).collect();
-            let data = Rows::Bits(BitRows::from_words(n_visible, rows));
-            Case::new(format!("{n_visible} × {n_hidden}, scale {scale}"), rbm, &data)
-        })
-        .collect();
+    let (n_visible, n_hidden) =
+        if k < 10 { sizes[k] } else { (sizes[k - 10].0.min(9), sizes[k - 10].1.min(7)) };
+    let scale = [0.3, 1.0, 2.0, 3.0][k % 4];
+    let rbm = random_rbm(n_visible, n_hidden, scale, 200 + k as u64);
+    let rows = (0..8u64).map(|r| r * 0x9e37 % (1 << n_visible)).collect();
+    let data = Rows::Bits(BitRows::from_words(n_visible, rows));
+    Case::new(format!("{n_visible} × {n_hidden}, scale {scale}"), rbm, &data)
+}
+
+/// Random models, and a trained one.
+fn cases() -> Vec<Case> {
+    let mut cases: Vec<Case> = (0..20).map(case).collect();
     let (rbm, data) = bars_and_stripes();
     cases.push(Case::new("bars and stripes".into(), rbm, &data));
     cases
+}
+
+/// The random models that take milliseconds to solve.
+fn small_cases() -> Vec<Case> {
+    (1..20).map(case).collect()
 }
 
 fn bars_and_stripes() -> (Rbm, Rows) {

@@ -1,7 +1,7 @@
 //! Test tours that are cut (Theorem 1), tours of one length (Lemma 1) and the chains of contrastive
 //! divergence: exact values against all paths, and estimates against exact values.
 
-use super::{Case, LIMIT, cases};
+use super::{Case, LIMIT, small_cases};
 use crate::StoppingSet;
 use crate::bits::BitRows;
 use crate::data::Rows;
@@ -132,8 +132,8 @@ fn exact_values_are_sums_over_all_paths() {
 /// The printed one fails on some models, and does not vanish.
 #[test]
 fn corrected_bounds_hold_and_the_printed_one_does_not() {
-    let (mut n_checked, mut n_printed_fails) = (0, 0);
-    for Case { name: model, rbm, chain, sets } in &cases() {
+    let (mut n_checked, mut n_printed_fails, mut n_late) = (0, 0, 0);
+    for Case { name: model, rbm, chain, sets } in &small_cases() {
         let (energy, b) = (energy_of(rbm), energy_bound(rbm));
         let of_states = |v: usize, h: usize| energy(&[v as u64], &[h as u64]);
         let largest =
@@ -143,7 +143,6 @@ fn corrected_bounds_hold_and_the_printed_one_does_not() {
         for (name, set) in sets {
             let theory = chain.tours(set).unwrap();
             let p = theory.set_probability();
-            let mut last = f64::INFINITY;
             for k in [1, 2, 5, 20] {
                 let cut = theory.cut_tours(k);
                 let slack = 1e-9;
@@ -155,16 +154,20 @@ fn corrected_bounds_hold_and_the_printed_one_does_not() {
                 assert!(of_completed.abs() <= b * cut.completed_bound * p + slack, "{model}, {name}, {k}");
                 let of_started = theory.started_sum(k, of_states) * p - mean_energy;
                 assert!(of_started.abs() <= b * cut.started_bound * p + slack, "{model}, {name}, {k}");
-                assert!(cut.completed_bound <= last * (1.0 + 1e-9) + slack, "{model}, {name}, {k}");
-                last = cut.completed_bound;
                 // The printed bound is about Z itself, with B = 1 and without Z_S.
                 let bias_of_z = chain.log_z().exp() * bias;
                 n_printed_fails += usize::from(bias_of_z > cut.printed_bound * (1.0 + 1e-6));
                 assert!(cut.printed_bound >= 1.0);
                 n_checked += 1;
             }
+            if theory.tail_rate() < 0.95 && rbm.n_hidden() <= 7 {
+                let late = theory.cut_tours(600);
+                assert!(late.completed_bound < 1e-6 && late.printed_bound >= 1.0, "{model}, {name}");
+                n_late += 1;
+            }
         }
     }
+    assert!(n_late > 20, "{n_late}");
     assert!(n_checked > 200 && n_printed_fails > 50, "{n_printed_fails} of {n_checked}");
 }
 
@@ -173,7 +176,7 @@ fn corrected_bounds_hold_and_the_printed_one_does_not() {
 #[test]
 fn tails_fall_at_least_at_their_rate() {
     let mut closest = 0.0f64;
-    for Case { name: model, chain, sets, .. } in &cases() {
+    for Case { name: model, chain, sets, .. } in &small_cases() {
         for (name, set) in sets {
             let theory = chain.tours(set).unwrap();
             let (survival, rate) = (theory.survival(60), theory.tail_rate());
@@ -195,7 +198,7 @@ fn tails_fall_at_least_at_their_rate() {
 #[test]
 fn estimates_from_cut_tours_have_their_exact_means() {
     let (mut n_tested, mut n_caught, mut worst) = (0, 0, 0.0f64);
-    for Case { name: model, rbm, chain, sets } in cases().iter().skip(1) {
+    for Case { name: model, rbm, chain, sets } in &small_cases() {
         let energy = energy_of(rbm);
         let of_states = |v: usize, h: usize| energy(&[v as u64], &[h as u64]);
         let add = |v: &[u64], h: &[u64], sums: &mut [f64]| sums[0] += energy(v, h);
@@ -210,12 +213,18 @@ fn estimates_from_cut_tours_have_their_exact_means() {
                 if cut.unfinished > 0.98 {
                     continue;
                 }
+                // Error bars are estimated: lengths must differ often enough.
+                let survival = theory.survival(3);
+                let varies = k == 1 || 4_000.0 * (survival[1] - survival[3]) > 30.0;
                 let whole = 1.0 / theory.set_probability();
-                for (estimate, exact, complete) in [
-                    (tours.completed_length(k).unwrap(), cut.completed, whole),
-                    (tours.started_length(k).unwrap(), cut.started, whole),
-                    (tours.completed_sum(k, 0).unwrap(), theory.completed_sum(k, of_states), f64::NAN),
+                for (estimate, exact, complete, varies) in [
+                    (tours.completed_length(k).unwrap(), cut.completed, whole, varies),
+                    (tours.started_length(k).unwrap(), cut.started, whole, varies),
+                    (tours.completed_sum(k, 0).unwrap(), theory.completed_sum(k, of_states), f64::NAN, true),
                 ] {
+                    if !varies {
+                        continue;
+                    }
                     if estimate.std_err < 1e-9 * exact.abs() {
                         assert!((estimate.value - exact).abs() < 1e-6 * exact.abs(), "{model}, {name}");
                         continue;
@@ -247,7 +256,7 @@ fn states_of_tours_of_one_length_have_one_law() {
     let laws = theory.states_given_length(3);
     let other = theory.states_given_length(2);
     for (max_length, seed) in [(Some(3), 62), (None, 63)] {
-        let settings = TourSettings { n_tours: 40_000, max_length, seed, ..Default::default() };
+        let settings = TourSettings { n_tours: 80_000, max_length, seed, ..Default::default() };
         let tours = engine.run(&settings, &Silent).unwrap();
         let is = |tour: &Tour| (tour.is_complete() && tour.length == 3).then_some(0);
         let n = tours.as_slice().iter().filter(|tour| is(tour).is_some()).count() as f64;
@@ -256,12 +265,13 @@ fn states_of_tours_of_one_length_have_one_law() {
         let counts = engine.sums_by_group((&tours, &settings), (1, &is), (32, &add), &Silent).unwrap();
         let mut control = 0.0f64;
         for h in 0..32 {
+            // A state of the set is visited once, as the start; another one at most twice.
+            let visits = if theory.contains(h) { 1.0 } else { 2.0 };
+            let z_of =
+                |expected: f64| (counts[0][h] - n * expected) / (visits * n * expected.max(1e-3)).sqrt();
             let expected: f64 = laws.iter().map(|law| law[h]).sum();
-            // A state can be visited in several steps: the variance is at most three times the mean.
-            let z = (counts[0][h] - n * expected) / (3.0 * n * expected.max(1e-3)).sqrt();
-            assert!(z.abs() < LIMIT, "state {h}: {z}");
-            let wrong = 1.5 * (other[0][h] + other[1][h]);
-            control = control.max(((counts[0][h] - n * wrong) / (3.0 * n * wrong.max(1e-3)).sqrt()).abs());
+            assert!(z_of(expected).abs() < LIMIT, "state {h}: {}", z_of(expected));
+            control = control.max(z_of(1.5 * (other[0][h] + other[1][h])).abs());
         }
         assert!(n > 500.0 && control > 2.0 * LIMIT, "{n} tours, control {control}");
     }
@@ -290,10 +300,11 @@ fn ending_only_in_other_states_is_refuted() {
     let kac = 1.0 / theory.set_probability();
     // A plain simulation of the hidden chain, with either rule.
     let starts = theory.starts();
+    let rows: Vec<Vec<f64>> = (0..32).map(|h| (0..32).map(|to| chain.transition(h, to)).collect()).collect();
     let mut rng = stream(64, Purpose::SelfTest, 0).reader();
-    let mut draw = |mut p: &mut dyn Iterator<Item = f64>| -> usize {
+    let mut draw = |p: &[f64]| -> usize {
         let mut u = rng.uniform();
-        (&mut p)
+        p.iter()
             .position(|p| {
                 u -= p;
                 u < 0.0
@@ -304,10 +315,10 @@ fn ending_only_in_other_states_is_refuted() {
         let n = 20_000;
         let lengths: Vec<f64> = (0..n)
             .map(|_| {
-                let start = draw(&mut starts.iter().copied());
+                let start = draw(&starts);
                 let (mut h, mut length) = (start, 0.0);
                 loop {
-                    h = draw(&mut (0..32).map(|to| chain.transition(h, to)));
+                    h = draw(&rows[h]);
                     length += 1.0;
                     if theory.contains(h) && !(excludes_start && h == start) {
                         return length;

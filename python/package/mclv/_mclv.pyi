@@ -14,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "setting_help", "mixing", "log_partition", "likelihood", "tours", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "setting_help", "mixing", "log_partition", "likelihood", "tours", "mode_shares", "lab", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -130,6 +130,17 @@ def log_partition(
 def likelihood(model: Model, rows: Rows, log_z: dict[str, Any], n_threads: int | None) -> dict[str, Any]: ...
 def tours(
     model: Model, stopping_set: StoppingSet, settings: dict[str, Any], rows: Rows | None, n_threads: int | None
+) -> dict[str, Any]: ...
+def lab(
+    model: Model,
+    rows: Rows,
+    estimators: list[str],
+    n_replicates: int | None,
+    batch_size: int | None,
+    burn_in: int | None,
+    n_reference: int | None,
+    seed: int,
+    n_threads: int | None,
 ) -> dict[str, Any]: ...
 def mode_shares(
     model: Model,

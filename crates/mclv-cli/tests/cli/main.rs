@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod data;
 mod logz;
+mod lab;
 mod modes;
 mod process;
 mod report;

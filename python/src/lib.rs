@@ -6,6 +6,7 @@
 mod arrays;
 mod data;
 mod errors;
+mod lab;
 mod mixing;
 mod model;
 mod modes;
@@ -37,6 +38,7 @@ fn _mclv(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(tours::tours, module)?)?;
     module.add_function(wrap_pyfunction!(theorems::theorems, module)?)?;
     module.add_function(wrap_pyfunction!(modes::mode_shares, module)?)?;
+    module.add_function(wrap_pyfunction!(lab::lab, module)?)?;
     module.add_function(wrap_pyfunction!(data::load_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::fetch_data, module)?)?;
     module.add_function(wrap_pyfunction!(data::catalogue, module)?)?;

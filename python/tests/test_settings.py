@@ -117,7 +117,7 @@ print(json.dumps([sorted(set(mclv.__all__) - set(shown)), "BernoulliRBM" in show
         mclv.Bernouli
 
 
-RESULTS = [mclv.TrainResult, mclv.LogZ, mclv.Likelihood, mclv.ModeShares, mclv.Samples, mclv.Mixing, mclv.Tours, mclv.datasets.Dataset]
+RESULTS = [mclv.TrainResult, mclv.LogZ, mclv.Likelihood, mclv.Lab, mclv.LabEstimator, mclv.ModeShares, mclv.Samples, mclv.Mixing, mclv.Tours, mclv.datasets.Dataset]
 
 
 @pytest.mark.parametrize("result", RESULTS, ids=lambda result: result.__name__)

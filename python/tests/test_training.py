@@ -243,7 +243,7 @@ def test_divergence_keeps_the_model_of_the_epoch_before(bits):
     ("settings", "match"),
     [
         ({"batch_size": 0}, "batch_size = 0 is not allowed"),
-        ({"gradient": "cdk"}, "choose `cd`, `pcd`, `lvs`, `tempered` or `exact`; did you mean `cd`"),
+        ({"gradient": "cdk"}, "choose `cd`, `pcd`, `lvs`, `tempered`, `ucd` or `exact`; did you mean `cd`"),
         ({"gradient": "cd", "unfinished": "keep"}, 'unfinished cannot be used with gradient="cd"'),
         ({"schedule": "steep"}, "steep"),
         ({"epochs": 0}, "epochs = 0 is not allowed: .* `auto`"),

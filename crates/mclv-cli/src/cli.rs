@@ -7,6 +7,7 @@ use crate::commands::convert::ConvertArgs;
 use crate::commands::data::DataCommand;
 use crate::commands::init::InitArgs;
 use crate::commands::inspect::InspectArgs;
+use crate::commands::lab::LabArgs;
 use crate::commands::likelihood::LikelihoodArgs;
 use crate::commands::logz::LogzArgs;
 use crate::commands::modes::ModesArgs;
@@ -48,6 +49,7 @@ Examples:
   mclv sample runs/digits-1 -o samples.png         pictures of samples from the model
   mclv tours runs/digits-1                         tour lengths, and log Z estimated from them
   mclv modes runs/digits-1                         is a class lost or over-weighted?
+  mclv lab runs/digits-1                           bias and variance of gradient estimators
   mclv sweep digits --n-hidden 8,16 --seeds 0..2   several settings, chosen by validation rows
   mclv reproduce table2 --quick                    a short version of a table of the paper
   mclv report runs/digits-1                        an HTML page about a run
@@ -223,6 +225,8 @@ pub(crate) enum Command {
     Tours(ToursArgs),
     /// Compare the model's share of each class, pattern or cluster of rows with the data's share
     Modes(ModesArgs),
+    /// Measure bias, variance and cost of gradient estimators at the parameters of a model
+    Lab(LabArgs),
     /// Write an HTML report of one run, or a comparison of several runs
     Report(ReportArgs),
     /// Draw a figure of one or more runs as .svg, .png or .pdf

@@ -49,6 +49,13 @@ impl Events {
                 ("tours/log_z_s", Some(t.log_z_s)),
             ]);
         }
+        if let Some(c) = &m.coupling {
+            values.extend([
+                ("coupling/mean_meeting", Some(c.mean_meeting())),
+                ("coupling/longest", Some(c.longest as f64)),
+                ("coupling/cut_share", Some(c.cut_share())),
+            ]);
+        }
         if let Some(t) = &m.tempering {
             values.extend([
                 ("tempering/swap_rate_min", Some(t.swap_rate_min)),

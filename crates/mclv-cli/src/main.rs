@@ -106,6 +106,7 @@ fn run(cli: &Cli) -> anyhow::Result<()> {
         Command::Logz(args) => commands::logz::run(args, &cli.global, &out),
         Command::Likelihood(args) => commands::likelihood::run(args, &cli.global, &out),
         Command::Modes(args) => commands::modes::run(args, &cli.global, &out),
+        Command::Lab(args) => commands::lab::run(args, &cli.global, &out),
         Command::Convert(args) => commands::convert::run(args, &out),
         Command::Sample(args) => commands::sample::run(args, &cli.global, &out),
         Command::Tours(args) => commands::tours::run(args, &cli.global, &out),

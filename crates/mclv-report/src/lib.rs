@@ -6,6 +6,7 @@
 
 pub mod figure;
 pub mod generated;
+pub mod lab;
 pub mod log_z;
 pub mod modes;
 pub mod page;

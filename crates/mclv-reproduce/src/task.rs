@@ -314,6 +314,7 @@ fn steps(gradient: &EstimatorSettings) -> f64 {
         EstimatorSettings::Cd { k, .. } | EstimatorSettings::Pcd { k, .. } => 1.5 + *k as f64,
         EstimatorSettings::Lvs(lvs) => 5.0 + f64::from(if let TourLength::Steps(k) = lvs.k { k } else { 10 }),
         EstimatorSettings::Tempered { k, n_chains, n_rungs } => 1.5 + (k * n_chains * n_rungs) as f64 / 128.0,
+        EstimatorSettings::Ucd { k, .. } => 10.0 * (*k).max(10) as f64,
         EstimatorSettings::Exact => 100.0,
     }
 }

@@ -10,6 +10,7 @@ mod features;
 mod file;
 pub mod generated;
 pub mod gradient;
+pub mod lab;
 mod ladder;
 mod likelihood;
 pub mod mixing;

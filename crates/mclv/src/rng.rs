@@ -97,6 +97,14 @@ pub enum Purpose {
     Trajectory = 44,
     /// Pilots that put models between those of a trajectory.
     TrajectoryPilot = 45,
+    /// Pairs of coupled chains.
+    Coupling = 70,
+    /// Proposals of such pairs, for a layer that differs.
+    CouplingProposal = 73,
+    /// Seeds of the estimates that a laboratory compares.
+    Lab = 71,
+    /// The minibatch of a laboratory.
+    LabRows = 72,
     /// Pairs of units whose correlations are compared.
     PairsOfUnits = 60,
     /// Starts of the search for principal components.

@@ -97,6 +97,12 @@ fn student_two_sided(t: f64, df: f64) -> f64 {
     incomplete_beta(0.5 * df, 0.5, df / (df + t * t))
 }
 
+/// `p(T > t)` for Student's T with `df` degrees of freedom.
+pub(crate) fn student_above(t: f64, df: f64) -> f64 {
+    let tail = 0.5 * student_two_sided(t, df);
+    if t > 0.0 { tail } else { 1.0 - tail }
+}
+
 /// The regularised incomplete beta function `I_x(a, b)`, by Lentz's continued fraction.
 pub(crate) fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
@@ -234,6 +240,8 @@ mod tests {
             assert!((student_two_sided(-t, 2.0) - two).abs() < 1e-12, "{t}");
         }
         assert!((student_two_sided(2.228_138_851_964_939, 10.0) - 0.05).abs() < 1e-10);
+        assert!((student_above(2.228_138_851_964_939, 10.0) - 0.025).abs() < 1e-10);
+        assert!((student_above(-2.228_138_851_964_939, 10.0) - 0.975).abs() < 1e-10);
     }
 
     #[test]

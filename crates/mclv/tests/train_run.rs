@@ -163,6 +163,7 @@ fn cases() -> Vec<(&'static str, RunInput)> {
             "tempered",
             slow(Settings { n_chains: Some(50.into()), n_rungs: Some(4), ..with(EstimatorName::Tempered) }),
         ),
+        ("ucd", slow(Settings { max_meeting: Some(20), ..with(EstimatorName::Ucd) })),
         ("exact", slow(with(EstimatorName::Exact))),
         ("too large to enumerate", {
             let mut input = slow(with(EstimatorName::Cd));

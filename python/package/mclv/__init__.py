@@ -14,6 +14,7 @@ from ._mclv import __version__, kernels
 from ._comparison import comparable
 from ._convert import from_rbms, from_sklearn, to_rbms, to_sklearn
 from .errors import MclvError
+from ._lab import Lab, LabEstimator, Measured, lab
 from ._model import RBM, load, save
 from ._modes import ModeShares, mode_shares
 from ._partition import Likelihood, LogZ, log_likelihood, log_likelihoods, log_partition
@@ -28,8 +29,8 @@ if TYPE_CHECKING:
     from ._sklearn import BernoulliRBM
 
 __all__ = [
-    "RBM", "BernoulliRBM", "Likelihood", "LogZ", "MclvError", "Mixing", "ModeShares", "Samples", "StoppingSet", "Theorems", "Tours", "TrainResult",
-    "TrainSettings", "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "load", "log_likelihood",
+    "RBM", "BernoulliRBM", "Lab", "LabEstimator", "Likelihood", "LogZ", "MclvError", "Measured", "Mixing", "ModeShares", "Samples", "StoppingSet", "Theorems", "Tours", "TrainResult",
+    "TrainSettings", "__version__", "comparable", "datasets", "errors", "from_rbms", "from_sklearn", "kernels", "lab", "load", "log_likelihood",
     "log_likelihoods", "log_partition", "mixing", "mode_shares", "plot", "report", "sample", "save", "theorems", "to_rbms", "to_sklearn", "tours", "train",
 ]  # fmt: skip
 

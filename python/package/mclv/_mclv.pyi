@@ -14,7 +14,7 @@ _Doubles = npt.NDArray[np.float64]
 _Bytes = npt.NDArray[np.uint8]
 
 __all__ = [
-    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "resume", "report", "plot", "run_facts", "setting_help", "mixing", "log_partition", "likelihood", "tours", "theorems", "mode_shares", "load_data", "fetch_data", "catalogue", "kernels",
+    "__version__", "Rows", "Model", "Feed", "StoppingSet", "train", "resume", "report", "plot", "run_facts", "setting_help", "mixing", "log_partition", "likelihood", "tours", "theorems", "mode_shares", "lab", "load_data", "fetch_data", "catalogue", "kernels",
 ]
 
 __version__: str
@@ -162,6 +162,17 @@ def theorems(
     settings: dict[str, Any],
     rows: Rows | None,
     wanted: tuple[list[int], float, float],
+    n_threads: int | None,
+) -> dict[str, Any]: ...
+def lab(
+    model: Model,
+    rows: Rows,
+    estimators: list[str],
+    n_replicates: int | None,
+    batch_size: int | None,
+    burn_in: int | None,
+    n_reference: int | None,
+    seed: int,
     n_threads: int | None,
 ) -> dict[str, Any]: ...
 def mode_shares(

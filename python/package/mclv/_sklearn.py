@@ -48,7 +48,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
     random_state : int, RandomState, Generator or None, default=None
         An integer is the seed itself. With the same settings, ``mclv train --seed`` then gives the
         same model, bit for bit.
-    gradient : {"pcd", "cd", "lvs", "tempered", "exact"}, default="pcd"
+    gradient : {"pcd", "cd", "lvs", "tempered", "ucd", "exact"}, default="pcd"
         Persistent contrastive divergence, contrastive divergence, Las Vegas tours, parallel
         tempering, or the exact gradient (small models only).
     k : int or "dynamic", default=1
@@ -101,7 +101,7 @@ class BernoulliRBM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstima
         Biases of hidden units.
     h_samples_ : array of shape (n_chains, n_components)
         Hidden states of the chains: persistent ones (pcd), tours under way (lvs), top rungs
-        (tempered). The gradients cd and exact have no chains, and so no `h_samples_`.
+        (tempered). The gradients cd, ucd and exact have no chains, and so no `h_samples_`.
     history_ : list of dict
         Metrics of each epoch of `fit`, with likelihoods for epochs that were evaluated.
     n_features_in_ : int

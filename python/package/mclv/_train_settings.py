@@ -43,10 +43,11 @@ class TrainSettings(TypedDict, total=False):
 
     Or a model to go on from: an `RBM`, a `TrainResult` or a fitted `BernoulliRBM`."""
 
-    gradient: Literal["cd", "pcd", "lvs", "tempered", "exact"] | None
+    gradient: Literal["cd", "pcd", "lvs", "tempered", "ucd", "exact"] | None
     """Gradient estimator: `cd` (contrastive divergence), `pcd` (persistent contrastive divergence),
-    `lvs` (Las Vegas tours), `tempered` (parallel tempering) or `exact` (enumeration, small models
-    only). Default: lvs up to 64 hidden units, else pcd (paper: lvs)."""
+    `lvs` (Las Vegas tours), `tempered` (parallel tempering), `ucd` (unbiased contrastive
+    divergence) or `exact` (enumeration, small models only). Default: lvs up to 64 hidden units,
+    else pcd (paper: lvs)."""
 
     k: int | Literal["dynamic"] | None
     """Gibbs steps per update. Tours also accept `dynamic`: run until all tours return. Default: 3
@@ -59,6 +60,10 @@ class TrainSettings(TypedDict, total=False):
     n_rungs: int | None
     """Number of rungs of each ladder, the model's own included (tempered only). More rungs exchange
     more often, and cost more. Default: 10 up to 64 hidden units, else 20."""
+
+    max_meeting: int | None
+    """Gibbs steps after which two coupled chains that have not met are cut (ucd only). Each cut
+    biases the gradient, and is counted. Default: 1000."""
 
     visible: Literal["sampled", "mean-field"] | None
     """Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` uses probabilities

@@ -58,7 +58,7 @@ class TrainResult:
     #: The models after the epochs of the setting `snapshots`, by epoch; 0 is the initial model.
     snapshots: dict[int, RBM] = field(default_factory=dict)
     #: The hidden states of the chains at the end, one per row: persistent chains (pcd), tours under
-    #: way (lvs), top rungs (tempered). None for gradients that keep none (cd, exact).
+    #: way (lvs), top rungs (tempered). None for gradients that keep none (cd, ucd, exact).
     chains: npt.NDArray[np.uint8] | None = None
     #: The run folder, if the training has one: for ``mclv.report`` and ``mclv.plot``, and to resume.
     folder: Path | None = None

@@ -6,6 +6,7 @@ pub(crate) mod data;
 mod hdf5;
 pub(crate) mod init;
 pub(crate) mod inspect;
+pub(crate) mod lab;
 pub(crate) mod likelihood;
 pub(crate) mod logz;
 pub(crate) mod model_data;

@@ -5,6 +5,7 @@ mod commands;
 mod data;
 mod edges;
 mod logz;
+mod lab;
 mod modes;
 mod process;
 mod report;

@@ -15,14 +15,17 @@ mod state;
 mod tempered;
 #[cfg(test)]
 pub(crate) mod tests;
+mod ucd;
 mod update;
 mod value;
 
+pub(crate) use exact::MAX_UNITS as EXACT_UNITS;
 pub use lvs::TourInfo;
 pub use moments::{data_moments, model_moments};
 pub(crate) use pairs::{PairBlock, total_weight};
 pub use state::{Array, State};
 pub use tempered::TemperingInfo;
+pub use ucd::CouplingInfo;
 pub use update::Update;
 pub(crate) use update::{Minibatch, Step};
 pub use value::Gradient;
@@ -79,7 +82,7 @@ pub trait Estimator: Send {
     }
 }
 
-/// Counts of an estimator's chains, tours or ladders over an epoch.
+/// Counts of an estimator's chains, tours, ladders or coupled pairs over an epoch.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct EstimatorInfo {
     /// The share of the hidden bits of persistent chains that changed, if there are chains.
@@ -88,6 +91,8 @@ pub struct EstimatorInfo {
     pub tours: Option<TourInfo>,
     /// The counts of exchanges between rungs, if there are ladders.
     pub tempering: Option<TemperingInfo>,
+    /// The counts of pairs, if there are coupled chains.
+    pub coupling: Option<CouplingInfo>,
 }
 
 impl EstimatorSettings {
@@ -100,6 +105,7 @@ impl EstimatorSettings {
             Self::Tempered { k, n_chains, n_rungs } => {
                 Box::new(tempered::Tempered::new(*k, *n_chains, *n_rungs))
             }
+            Self::Ucd { k, max_meeting } => Box::new(ucd::Ucd::new(*k, *max_meeting)),
             Self::Exact => Box::new(exact::Exact),
         }
     }

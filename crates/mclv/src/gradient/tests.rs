@@ -16,6 +16,7 @@ pub(crate) mod oracle;
 mod pcd;
 mod tempered;
 mod tours;
+mod ucd;
 
 use super::{Estimator, Gradient, Minibatch, PairBlock, Step, Update};
 use crate::bits::BitRows;

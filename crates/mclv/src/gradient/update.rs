@@ -98,6 +98,10 @@ impl<'a> Update<'a> {
         self.minibatch.step
     }
 
+    pub(super) fn minibatch(&self) -> &Minibatch<'a> {
+        &self.minibatch
+    }
+
     /// Changes a state for each block of chains: `work(b, state, scratch)` runs for block `b`
     /// beside the positive phase of block `b` of the minibatch. Threads and ranks share the blocks.
     /// Returns the results of the work, in order of blocks.
@@ -124,10 +128,10 @@ impl<'a> Update<'a> {
 
     /// Does the work of [`work`](Self::work) for the blocks of the minibatch. `work` receives
     /// `h ~ p(h|v)` of its rows, and applies the weights of the rows by [`Minibatch::pairs`].
-    pub(super) fn work_from_rows(
+    pub(super) fn work_from_rows<R: Parcel + Send>(
         &self,
-        work: impl Fn(&Minibatch<'_>, usize, Vec<u64>, &mut Scratch) -> PairBlock + Sync + Send,
-    ) -> Vec<PairBlock> {
+        work: impl Fn(&Minibatch<'_>, usize, Vec<u64>, &mut Scratch) -> R + Sync + Send,
+    ) -> Vec<R> {
         let minibatch = &self.minibatch;
         let both = team::map_blocks(minibatch.n_blocks(), |b| {
             let scratch = &mut Scratch::of_thread();
@@ -158,6 +162,16 @@ impl Minibatch<'_> {
     /// Returns the row numbers of block `b`.
     pub(super) fn block_rows(&self, b: usize) -> &[usize] {
         &self.rows[b * BLOCK..self.rows.len().min((b + 1) * BLOCK)]
+    }
+
+    /// Returns the weight of row `r` of the minibatch.
+    pub(super) fn weight(&self, r: usize) -> f32 {
+        self.weights.map_or(1.0, |weights| weights[self.rows[r]])
+    }
+
+    /// Returns the sum of the weights of all rows.
+    pub(super) fn total_weight(&self) -> f64 {
+        (0..self.rows.len()).map(|r| f64::from(self.weight(r))).sum()
     }
 
     /// Makes pairs with the weights of the rows of block `b`.

@@ -15,6 +15,8 @@ pub enum EstimatorName {
     Lvs,
     /// Parallel tempering.
     Tempered,
+    /// Unbiased contrastive divergence.
+    Ucd,
     /// Enumeration.
     Exact,
 }
@@ -24,6 +26,7 @@ words!(EstimatorName as "gradient" {
     Pcd = "pcd",
     Lvs = "lvs",
     Tempered = "tempered",
+    Ucd = "ucd",
     Exact = "exact",
 });
 
@@ -114,6 +117,14 @@ pub enum EstimatorSettings {
         /// Number of rungs of a ladder above the lowest one, which has no chain.
         n_rungs: usize,
     },
+    /// Unbiased contrastive divergence (Qiu, Zhang and Wang 2020): pairs of coupled chains from the
+    /// data, with a correction of CD that lasts until they meet.
+    Ucd {
+        /// Gibbs steps before the correction begins.
+        k: usize,
+        /// The number of Gibbs steps after which a pair that has not met is cut.
+        max_meeting: usize,
+    },
     /// The exact gradient by enumeration of the smaller layer: small models only.
     Exact,
 }
@@ -162,6 +173,7 @@ impl EstimatorSettings {
             Self::Pcd { k, .. } => format!("PCD-{k}"),
             Self::Lvs(LvsSettings { k, unfinished, .. }) => format!("LVS-{k} {unfinished}"),
             Self::Tempered { k, .. } => format!("tempered-{k}"),
+            Self::Ucd { k, .. } => format!("UCD-{k}"),
             Self::Exact => "exact gradient".into(),
         };
         let mean_field = self.visible() == Some(VisibleChain::MeanField);
@@ -173,7 +185,7 @@ impl EstimatorSettings {
         match self {
             Self::Cd { visible, .. } | Self::Pcd { visible, .. } => Some(*visible),
             Self::Lvs(lvs) => Some(lvs.visible),
-            Self::Tempered { .. } => Some(VisibleChain::Sampled),
+            Self::Tempered { .. } | Self::Ucd { .. } => Some(VisibleChain::Sampled),
             Self::Exact => None,
         }
     }
@@ -188,6 +200,7 @@ impl EstimatorSettings {
                 (lvs.k.limit() as usize).saturating_mul(n_updates)
             }
             Self::Lvs(lvs) => lvs.k.limit() as usize,
+            Self::Ucd { max_meeting, .. } => *max_meeting,
             Self::Exact => 0,
         }
     }
@@ -235,6 +248,12 @@ impl From<&EstimatorSettings> for Settings {
                 n_rungs: Some(*n_rungs),
                 ..Self::default()
             },
+            EstimatorSettings::Ucd { k, max_meeting } => Self {
+                gradient: Some(EstimatorName::Ucd),
+                k: steps(k),
+                max_meeting: Some(*max_meeting),
+                ..Self::default()
+            },
             EstimatorSettings::Exact => Self { gradient: Some(EstimatorName::Exact), ..Self::default() },
         }
     }
@@ -275,6 +294,7 @@ mod tests {
         assert_eq!(mean_field.name(), "CD-10, mean field");
         let tempered = EstimatorSettings::Tempered { k: 2, n_chains: 8, n_rungs: 4 };
         assert_eq!(tempered.name(), "tempered-2");
+        assert_eq!(EstimatorSettings::Ucd { k: 1, max_meeting: 9 }.name(), "UCD-1");
         assert_eq!(EstimatorSettings::Exact.name(), "exact gradient");
     }
 }

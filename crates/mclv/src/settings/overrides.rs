@@ -100,8 +100,8 @@ settings! {
 
     "Gradient" {
         /// Gradient estimator: `cd` (contrastive divergence), `pcd` (persistent contrastive
-        /// divergence), `lvs` (Las Vegas tours), `tempered` (parallel tempering) or `exact`
-        /// (enumeration, small models only).
+        /// divergence), `lvs` (Las Vegas tours), `tempered` (parallel tempering), `ucd` (unbiased
+        /// contrastive divergence) or `exact` (enumeration, small models only).
         /// Default: lvs up to 64 hidden units, else pcd (paper: lvs).
         #[arg()]
         gradient: EstimatorName,
@@ -117,6 +117,10 @@ settings! {
         /// exchange more often, and cost more. Default: 10 up to 64 hidden units, else 20.
         #[arg(value_name = "N")]
         n_rungs: usize,
+        /// Gibbs steps after which two coupled chains that have not met are cut (ucd only). Each cut
+        /// biases the gradient, and is counted. Default: 1000.
+        #[arg(value_name = "N")]
+        max_meeting: usize,
         /// Visible layer of the chain: `sampled` is a true Gibbs chain, `mean-field` uses
         /// probabilities as the paper's code does. Default: sampled (paper: mean-field).
         #[arg(value_name = "HOW")]
@@ -322,12 +326,13 @@ impl Settings {
 
     /// The settings that only some estimators have, with those estimators.
     pub(super) fn of_estimators(&mut self) -> Vec<(&'static str, &mut dyn Field, &'static [EstimatorName])> {
-        use EstimatorName::{Cd, Lvs, Pcd, Tempered};
+        use EstimatorName::{Cd, Lvs, Pcd, Tempered, Ucd};
         vec![
-            ("k", &mut self.k, &[Cd, Pcd, Lvs, Tempered]),
+            ("k", &mut self.k, &[Cd, Pcd, Lvs, Tempered, Ucd]),
             ("visible", &mut self.visible, &[Cd, Pcd, Lvs]),
             ("n-chains", &mut self.n_chains, &[Pcd, Lvs, Tempered]),
             ("n-rungs", &mut self.n_rungs, &[Tempered]),
+            ("max-meeting", &mut self.max_meeting, &[Ucd]),
             ("unfinished", &mut self.unfinished, &[Lvs]),
             ("starts", &mut self.starts, &[Lvs]),
             ("statistics", &mut self.statistics, &[Lvs]),

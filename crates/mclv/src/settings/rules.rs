@@ -17,6 +17,9 @@ const N_LADDERS: usize = 32;
 /// of the exchanges is accepted after 6 epochs with 10 rungs. States climb fastest for the same work
 /// if about half of them are accepted.
 const N_RUNGS: (usize, usize) = (10, 20);
+/// Steps after which a pair of coupled chains is cut. With 128 rows, an update then makes at most
+/// 256,000 steps, about a second for a model of MNIST.
+const MAX_MEETING: usize = 1000;
 /// The most Gibbs steps of a chain per update. More take hours for a single update.
 const MOST_STEPS: u32 = 1_000_000;
 /// The same for tours that are carried on, which keep each of their steps.
@@ -247,9 +250,10 @@ impl Settings {
         let (estimator, rule) = (self.estimator(), self.rule());
         let warms_up = self.warm_up_epochs.is_some_and(|n| n > 0);
         let mut given = self.clone();
-        // The exact gradient has no chain and ladders are always sampled, so `visible` matters only
-        // to their warm-up.
-        let has_no_choice = matches!(estimator, EstimatorName::Exact | EstimatorName::Tempered);
+        // The exact gradient has no chain; ladders and coupled chains are always sampled. So `visible`
+        // matters only to their warm-up.
+        let has_no_choice =
+            matches!(estimator, EstimatorName::Exact | EstimatorName::Tempered | EstimatorName::Ucd);
         if has_no_choice && (warms_up || given.visible == Some(VisibleChain::Sampled)) {
             given.visible = None;
         }
@@ -301,6 +305,13 @@ impl Settings {
                 within("n-rungs", n_rungs, n_rungs < 1 << 24, cure)?;
                 within("n-chains", n_chains, n_chains < (1 << 24) / (n_rungs + 1), cure)?;
                 Ok(EstimatorSettings::Tempered { k: self.gibbs_steps(1)?, n_chains, n_rungs })
+            }
+            EstimatorName::Ucd => {
+                let (k, max_meeting) = (self.gibbs_steps(1)?, self.max_meeting.unwrap_or(MAX_MEETING));
+                let cure = "give at least `k` steps, and at most 1,000,000";
+                let allowed = k.max(1)..=MOST_STEPS as usize;
+                within("max-meeting", max_meeting, allowed.contains(&max_meeting), cure)?;
+                Ok(EstimatorSettings::Ucd { k, max_meeting })
             }
             EstimatorName::Exact => Ok(EstimatorSettings::Exact),
         }
@@ -479,7 +490,7 @@ impl CheckedSettings {
             preset: Some(self.preset),
             n_hidden: Some(self.n_hidden),
             init: Some(self.init),
-            // With the exact gradient and with ladders, only the warm-up has a choice.
+            // With the exact gradient, ladders and coupled chains, only the warm-up has a choice.
             visible: warm_up.visible,
             warm_up_epochs: Some(warm_up_epochs),
             warm_up_k,

@@ -100,7 +100,7 @@ fn each_estimator_and_policy_has_its_defaults() {
         (n_chains, n_rungs)
     };
     assert_eq!([64, 65].map(tempered), [(32, 10), (32, 20)]);
-    for gradient in ["cd", "pcd", "lvs", "tempered", "exact"] {
+    for gradient in ["cd", "pcd", "lvs", "tempered", "ucd", "exact"] {
         assert_eq!(of(json!({ "gradient": gradient, "optimizer": "adam" })).1, 0.01);
         assert_eq!(of(json!({ "gradient": gradient, "optimizer": "adam", "learning-rate": 0.2 })).1, 0.2);
     }
@@ -145,6 +145,7 @@ fn the_paper_is_the_papers_protocol_whatever_the_estimator() {
         ("cd", EstimatorSettings::Cd { k: 1, visible }),
         ("pcd", EstimatorSettings::Pcd { k: 1, n_chains: Some(128), visible }),
         ("tempered", EstimatorSettings::Tempered { k: 1, n_chains: 32, n_rungs: 10 }),
+        ("ucd", EstimatorSettings::Ucd { k: 1, max_meeting: 1000 }),
         ("exact", EstimatorSettings::Exact),
     ];
     for (name, gradient) in others {
@@ -215,6 +216,9 @@ fn what_does_not_go_together_is_refused_by_name() {
         (json!({ "gradient": "exact", "visible": "mean-field" }), ["`visible`", "`gradient = exact`"]),
         (json!({ "gradient": "tempered", "visible": "mean-field" }), ["`visible`", "`gradient = tempered`"]),
         (json!({ "gradient": "tempered", "k": "dynamic" }), ["k = dynamic", "`gradient = lvs`"]),
+        (json!({ "gradient": "ucd", "visible": "mean-field" }), ["`visible`", "`gradient = ucd`"]),
+        (json!({ "gradient": "ucd", "k": 9, "max-meeting": 8 }), ["max-meeting = 8", "at least `k`"]),
+        (json!({ "gradient": "pcd", "max-meeting": 8 }), ["`max-meeting`", "`gradient = pcd`"]),
         (json!({ "gradient": "tempered", "n-rungs": 0 }), ["n-rungs = 0", "at least one rung"]),
         (json!({ "gradient": "tempered", "n-chains": 1 << 21 }), ["n-chains", "16,777,216"]),
         (json!({ "gradient": "pcd", "n-rungs": 5 }), ["`n-rungs`", "`gradient = pcd`"]),
@@ -308,7 +312,7 @@ fn random_settings(seed: u64) -> Settings {
     let mut rng = stream(seed, Purpose::SelfTest, 0).reader();
     let choices = json!({
         "preset": ["default", "paper"], "n-hidden": [1, 64, 65], "init": ["data", "paper"],
-        "gradient": ["cd", "pcd", "lvs", "tempered", "exact"], "n-rungs": [1, 7], "k": [1, 4, "dynamic"], "n-chains": ["auto", 1, 500],
+        "gradient": ["cd", "pcd", "lvs", "tempered", "ucd", "exact"], "n-rungs": [1, 7], "max-meeting": [1, 50], "k": [1, 4, "dynamic"], "n-chains": ["auto", 1, 500],
         "visible": ["sampled", "mean-field"], "unfinished": ["drop", "keep", "carry"],
         "starts": ["fresh", "weighted", "metropolis"], "statistics": ["sampled", "mean-hidden", "mean-visible"],
         "samples-per-row": [1, 3], "row-fraction": ["auto", 0.5, 1], "redraw-every": [2], "min-ess": [0, 0.9],

@@ -171,6 +171,7 @@ fn training_does_not_depend_on_ranks() {
         lvs(Unfinished::Keep, Starts::Fresh, sampled),
         EstimatorSettings::Exact,
         EstimatorSettings::Tempered { k: 2, n_chains: 30, n_rungs: 9 },
+        EstimatorSettings::Ucd { k: 1, max_meeting: 70 },
     ];
     for (k, gradient) in gradients.into_iter().enumerate() {
         let data = rows(2300, 130, k % 2 == 1);

@@ -4,7 +4,7 @@
 //! Its advice names only settings that the user can still change and that would help in this run.
 
 use super::Metrics;
-use crate::gradient::TourInfo;
+use crate::gradient::{CouplingInfo, TourInfo};
 use crate::settings::{CheckedSettings, EstimatorSettings, Spelling, Starts, Unfinished, spell};
 use serde::{Deserialize, Serialize};
 
@@ -25,6 +25,9 @@ const MIN_ACCEPTANCE: f64 = 0.1;
 /// The share of exchanges between neighbours of a ladder below which a warning is given. It needs
 /// the same number of proposals.
 const MIN_SWAPS: f64 = 0.1;
+/// The share of pairs of coupled chains that are cut, and their number, that gives a warning.
+const MAX_CUT: f64 = 0.01;
+const MIN_CUT: u64 = 10;
 /// Tours in an epoch before the share that returns is judged. With this number, a true share of
 /// 0.15 looks like one below 0.05 in fewer than 1 of 300 epochs.
 const MIN_TOURS: u64 = 100;
@@ -142,6 +145,11 @@ pub enum Warning {
         /// What to do.
         #[serde(default)]
         advice: Vec<Advice>,
+    },
+    /// Many pairs of coupled chains are cut before they meet.
+    PairsCut {
+        /// The share of the pairs of the epoch.
+        share: f64,
     },
     /// The start weights of tours are too uneven.
     LowEss {
@@ -305,6 +313,14 @@ impl std::fmt::Display for Warning {
                     Advice::sentence(advice)
                 )
             }
+            Self::PairsCut { share } => {
+                write!(
+                    f,
+                    "{:.1} % of the pairs of coupled chains were cut before they met, so the gradient is \
+                     biased. Raise `max-meeting`, or use `gradient = pcd`.",
+                    100.0 * share
+                )
+            }
             Self::LowEss { ess } => {
                 write!(
                     f,
@@ -339,7 +355,7 @@ pub(super) fn judge(
             EstimatorSettings::Pcd { .. }
             | EstimatorSettings::Lvs(_)
             | EstimatorSettings::Tempered { .. } => advice.push(Advice::MoreSteps),
-            EstimatorSettings::Exact => {}
+            EstimatorSettings::Ucd { .. } | EstimatorSettings::Exact => {}
         }
         warnings.push(Warning::LikelihoodFalls { by, advice });
     }
@@ -372,6 +388,10 @@ pub(super) fn judge(
             let advice = vec![Advice::MoreRungs, Advice::SmallerRate];
             warnings.push(Warning::FewExchanges { rate: tempering.swap_rate_min, advice });
         }
+    }
+    let is_cut = |coupling: &&CouplingInfo| coupling.n_cut >= MIN_CUT && coupling.cut_share() > MAX_CUT;
+    if let Some(coupling) = metrics.coupling.as_ref().filter(is_cut) {
+        warnings.push(Warning::PairsCut { share: coupling.cut_share() });
     }
     warnings
 }
@@ -508,6 +528,18 @@ mod tests {
         };
         assert!(judged(10).is_empty());
         assert_eq!(judged(100_000), ["stale-chains"]);
+    }
+
+    /// Ten pairs of a thousand are as few as chance may cut; eleven of a thousand are not.
+    #[test]
+    fn pairs_that_were_cut_are_reported_if_there_are_many() {
+        let judged = |n_cut, n_pairs| {
+            let coupling = Some(CouplingInfo { n_pairs, n_cut, ..Default::default() });
+            let metrics = Metrics { epoch: 5, n_hidden: 40, coupling, ..Default::default() };
+            kinds(&judge(&metrics, &settings(EstimatorName::Ucd), 1000, None))
+        };
+        assert_eq!(judged(11, 1000), ["pairs-cut"]);
+        assert!(judged(10, 1000).is_empty() && judged(9, 10).is_empty() && judged(0, 0).is_empty());
     }
 
     /// Advice never names a setting that is already in use, and settings are spelled as asked.

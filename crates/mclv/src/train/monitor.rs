@@ -6,7 +6,7 @@ use super::timetable::{N_CHAINS, SET_ROWS, Sizes, Timetable, Way};
 use super::weights;
 use crate::Result;
 use crate::data::Rows;
-use crate::gradient::{TemperingInfo, TourInfo};
+use crate::gradient::{CouplingInfo, TemperingInfo, TourInfo};
 use crate::model::Rbm;
 use crate::partition::{
     AisSettings, Budget, Declined, Effort, ExactSettings, Inputs, LogZ, Method, MethodSettings, Plan, ais,
@@ -105,6 +105,9 @@ pub struct Metrics {
     /// Counts of exchanges between rungs, if the estimator uses ladders.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tempering: Option<TemperingInfo>,
+    /// Counts of pairs of coupled chains, if the estimator uses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub coupling: Option<CouplingInfo>,
     /// The best model of the run. It is present only in the last evaluation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<BestModel>,

@@ -215,13 +215,14 @@ impl<'a> Session<'a> {
             self.trainer.restore(good)?;
             return self.diverged(epoch, learning_rate, listener);
         }
-        let EstimatorInfo { chains_moved, tours, tempering } = self.trainer.take_info();
+        let EstimatorInfo { chains_moved, tours, tempering, coupling } = self.trainer.take_info();
         let mut metrics = Metrics {
             epoch: self.trainer.epochs_done(),
             gradient_norm: self.trainer.gradient_norm(),
             chains_moved,
             tours,
             tempering,
+            coupling,
             ..describe(self.trainer.rbm(), learning_rate)
         };
         let mut best = self.best.clone();

@@ -90,6 +90,8 @@ impl Timetable {
             EstimatorSettings::Tempered { k, n_chains, n_rungs } => {
                 (k * n_chains * n_rungs).div_ceil(settings.batch_size)
             }
+            // Coupled steps cost more than plain ones, and meeting times are not known.
+            EstimatorSettings::Ucd { k, max_meeting } => 10 * (*k).max(10).min(*max_meeting),
             EstimatorSettings::Exact => 1000,
         };
         let run = settings.epochs as f64 * sizes.n_rows as f64 * steps_per_row as f64 * step;

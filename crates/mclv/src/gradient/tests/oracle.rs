@@ -50,7 +50,8 @@ impl Joint {
         sums
     }
 
-    fn of_pair(&self, v: usize, h: usize) -> f64 {
+    /// `p(v, h)`.
+    pub(crate) fn of_pair(&self, v: usize, h: usize) -> f64 {
         self.p[h << self.n_visible | v]
     }
 

@@ -28,7 +28,8 @@ pub fn errors_by_work(measured: &[Measured], gradient_norm: f64) -> Figure {
     let line = |m: &Measured| {
         let n = 60;
         let at = |k: usize| m.steps * (most / m.steps).powf(k as f64 / n as f64);
-        let error = |steps: f64| m.bias.map_or(0.0, |(bias, _)| bias).hypot(m.spread * (m.steps / steps).sqrt());
+        let error =
+            |steps: f64| m.bias.map_or(0.0, |(bias, _)| bias).hypot(m.spread * (m.steps / steps).sqrt());
         Series::line(m.name.clone(), (0..=n).map(|k| Point::new(at(k), error(at(k)))))
     };
     let drawn = measured.iter().filter(|m| m.steps > 0.0);

@@ -110,7 +110,7 @@ pub enum Purpose {
     /// Starts of the search for principal components.
     Directions = 61,
     /// Hidden states at which contrastive divergence would start.
-    StartsOfCd = 70,
+    StartsOfCd = 74,
 }
 
 /// Returns stream `index` for one purpose under `seed`.

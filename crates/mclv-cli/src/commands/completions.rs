@@ -24,8 +24,19 @@ pub(crate) struct CompletionsArgs {
 /// Commands whose first argument is a data set, …
 const TAKE_DATA: [&str; 3] = ["init", "sweep", "train"];
 /// … a model or a run, …
-const TAKE_RUNS: [&str; 11] =
-    ["convert", "inspect", "lab", "likelihood", "logz", "modes", "plot", "report", "sample", "tours", "transform"];
+const TAKE_RUNS: [&str; 11] = [
+    "convert",
+    "inspect",
+    "lab",
+    "likelihood",
+    "logz",
+    "modes",
+    "plot",
+    "report",
+    "sample",
+    "tours",
+    "transform",
+];
 /// … and flags that take data or runs.
 const DATA_FLAGS: [&str; 3] = ["--data", "--given", "--start"];
 const RUN_FLAGS: [&str; 3] = ["--config", "--from", "--resume"];

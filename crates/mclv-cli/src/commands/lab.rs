@@ -121,7 +121,8 @@ pub(crate) fn run(args: &LabArgs, global: &Global, out: &Output) -> anyhow::Resu
     };
     let first = (models[0].path.as_path(), &models[0].file);
     let wanted = Wanted::Each(std::slice::from_ref(&args.split));
-    let data = model_data::load_parts(first, args.data.as_deref(), &args.preparation, wanted, global)?.remove(0);
+    let data =
+        model_data::load_parts(first, args.data.as_deref(), &args.preparation, wanted, global)?.remove(0);
     let mut labs = Vec::new();
     for model in &models {
         let what = match model.epoch {
@@ -144,7 +145,8 @@ pub(crate) fn run(args: &LabArgs, global: &Global, out: &Output) -> anyhow::Resu
         "models": of_models.collect::<Vec<_>>(), "plot": written(&args.plot), "csv": written(&args.csv) });
     out.print(&json, || {
         let rows = format!("{}, {}", data.name, data.provenance.preparation());
-        let texts: Vec<String> = models.iter().zip(&labs).map(|(model, lab)| text(model, lab, &rows)).collect();
+        let texts: Vec<String> =
+            models.iter().zip(&labs).map(|(model, lab)| text(model, lab, &rows)).collect();
         texts.join("\n\n")
     })
 }
@@ -226,11 +228,9 @@ fn text(model: &Model, lab: &Lab, rows: &str) -> String {
     let reference = &lab.reference;
     let against = match reference.method {
         None => "the exact gradient".to_owned(),
-        Some(method) => format!(
-            "{} samples ({method}), standard error {}",
-            reference.n_samples,
-            short(reference.std_err)
-        ),
+        Some(method) => {
+            format!("{} samples ({method}), standard error {}", reference.n_samples, short(reference.std_err))
+        }
     };
     let mut text = format!(
         "{place}{rows}; minibatch of {} rows, {} estimates of each, against {against}\n\
@@ -313,9 +313,10 @@ fn figure(epochs: &[Option<usize>], labs: &[Lab]) -> Box<dyn Drawing> {
         steps: e.n_steps,
     };
     match (epochs, labs) {
-        ([_], [lab]) => {
-            Box::new(errors_by_work(&lab.estimators.iter().map(measured).collect::<Vec<_>>(), lab.gradient_norm))
-        }
+        ([_], [lab]) => Box::new(errors_by_work(
+            &lab.estimators.iter().map(measured).collect::<Vec<_>>(),
+            lab.gradient_norm,
+        )),
         _ => {
             let of = |(epoch, lab): (&Option<usize>, &Lab)| {
                 let all = lab.estimators.iter().map(measured).collect();

@@ -12,7 +12,8 @@ fn of<'a>(model: &'a Value, estimator: &str) -> &'a Value {
 #[test]
 fn it_tells_biased_estimators_from_others_and_covers_snapshots() {
     let sandbox = Sandbox::new();
-    let train = ["train", "bars-and-stripes:3", "--n-hidden", "6", "--epochs", "200", "--snapshots", "20,200"];
+    let train =
+        ["train", "bars-and-stripes:3", "--n-hidden", "6", "--epochs", "200", "--snapshots", "20,200"];
     assert_eq!(sandbox.run(&[&train[..], &["-o", "run"]].concat()).code, Some(0));
     let estimators = "cd:1,ucd:1:max-meeting=100000,lvs:drop:dynamic,exact";
     let lab = ["lab", "run", "--estimators", estimators, "--plot", "bias.svg", "--csv", "lab.csv"];

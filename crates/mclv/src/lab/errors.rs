@@ -105,8 +105,10 @@ impl Errors {
         let of_groups = variance_of(&pairs(self.q).map(|(i, j)| self.at(n + i, n + j)).collect::<Vec<_>>());
         let with_mean: Vec<f64> =
             self.of_reference().map(|j| (0..n).map(|a| g(a, j)).sum::<f64>() / size).collect();
-        let both: Vec<f64> =
-            (0..n).flat_map(|a| (0..self.q).map(move |j| (a, j))).map(|(a, j)| g(a, n + j) - with_mean[j]).collect();
+        let both: Vec<f64> = (0..n)
+            .flat_map(|a| (0..self.q).map(move |j| (a, j)))
+            .map(|(a, j)| g(a, n + j) - with_mean[j])
+            .collect();
         let both = variance_of(&both);
         let per_group = |x: f64| if self.q < 2 { 0.0 } else { x / q };
         // bᵀΣb, of estimates and of groups.

@@ -54,7 +54,8 @@ pub struct LabSettings {
 impl Default for LabSettings {
     /// All estimators, 64 estimates each for a minibatch of 128 rows, 100 updates of burn-in.
     fn default() -> Self {
-        let estimators = ["cd:1", "cd:10", "pcd:1", "lvs:drop:1", "lvs:keep:1", "lvs:carry:3", "tempered", "ucd"];
+        let estimators =
+            ["cd:1", "cd:10", "pcd:1", "lvs:drop:1", "lvs:keep:1", "lvs:carry:3", "tempered", "ucd"];
         Self {
             estimators: estimators.map(String::from).to_vec(),
             n_replicates: 64,
@@ -69,9 +70,8 @@ impl Default for LabSettings {
 impl LabSettings {
     fn check(&self, rbm: &Rbm, data: &Rows) -> Result<()> {
         rbm.check_width(data.n_columns())?;
-        let refuse = |name, value: usize, cure| {
-            Err(Error::InvalidSetting { name, value: value.to_string(), cure })
-        };
+        let refuse =
+            |name, value: usize, cure| Err(Error::InvalidSetting { name, value: value.to_string(), cure });
         if data.n_rows() == 0 {
             return Err(Error::Empty { what: "data".into(), cure: "give data with rows" });
         }
@@ -81,7 +81,11 @@ impl LabSettings {
         let n_components = (rbm.n_visible() + 1) * (rbm.n_hidden() + 1);
         let most = (MOST_NUMBERS / n_components).min(1 << 20);
         if !(LEAST_REPLICATES..=most).contains(&self.n_replicates) {
-            return refuse("n-replicates", self.n_replicates, "give at least 8, and few enough for 2 GB of memory");
+            return refuse(
+                "n-replicates",
+                self.n_replicates,
+                "give at least 8, and few enough for 2 GB of memory",
+            );
         }
         if self.batch_size == 0 || self.batch_size >= 1 << 24 {
             return refuse("batch-size", self.batch_size, "give at least one row, and fewer than 16,777,216");
@@ -90,7 +94,11 @@ impl LabSettings {
             return refuse("burn-in", self.burn_in, "give at most 1,000,000 updates");
         }
         if !(2 * reference::N_GROUPS..=1 << 24).contains(&self.n_reference) {
-            return refuse("n-reference", self.n_reference, "give at least 32 samples, and at most 16,777,216");
+            return refuse(
+                "n-reference",
+                self.n_reference,
+                "give at least 32 samples, and at most 16,777,216",
+            );
         }
         Ok(())
     }

@@ -2,10 +2,10 @@
 
 use super::results::Reference;
 use super::{Bench, LabSettings, list};
+use crate::Result;
 use crate::data::Rows;
 use crate::sample::{SampleMethod, SampleSettings, Start, sample};
 use crate::settings::EstimatorSettings;
-use crate::Result;
 
 /// Groups of samples, which are independent of each other: samples take turns on 16 ladders.
 pub(super) const N_GROUPS: usize = 16;

@@ -50,7 +50,9 @@ impl Replicates {
             // On a worker thread: handing each update to the pool from outside costs more than its
             // work.
             rayon::scope(|_| {
-                result = team::with(team, || all.add(bench, contender, seed, |n| report(r as u64 * of_each + n), of_each as u32));
+                result = team::with(team, || {
+                    all.add(bench, contender, seed, |n| report(r as u64 * of_each + n), of_each as u32)
+                });
             });
             result?;
         }

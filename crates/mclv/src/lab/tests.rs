@@ -46,7 +46,18 @@ fn bias(estimator: &LabEstimator) -> Unbiasedness {
 
 #[test]
 fn unbiased_estimators_are_found_unbiased() {
-    let lab = run(&["exact", "ucd:1:max-meeting=100000", "ucd:5:max-meeting=100000", "pcd:1", "lvs:carry:3", "lvs:carry:1:starts=fresh", "tempered"], 300);
+    let lab = run(
+        &[
+            "exact",
+            "ucd:1:max-meeting=100000",
+            "ucd:5:max-meeting=100000",
+            "pcd:1",
+            "lvs:carry:3",
+            "lvs:carry:1:starts=fresh",
+            "tempered",
+        ],
+        300,
+    );
     assert!(lab.reference.is_exact && lab.n_rows == 40);
     for estimator in &lab.estimators {
         let bias = bias(estimator);
@@ -64,7 +75,14 @@ fn unbiased_estimators_are_found_unbiased() {
 #[test]
 fn biased_estimators_are_found_biased() {
     let lab = run(
-        &["cd:1", "lvs:carry:3:visible=mean-field", "lvs:drop:dynamic:visible=mean-field", "lvs:drop:1", "lvs:keep:1", "ucd:1:max-meeting=2"],
+        &[
+            "cd:1",
+            "lvs:carry:3:visible=mean-field",
+            "lvs:drop:dynamic:visible=mean-field",
+            "lvs:drop:1",
+            "lvs:keep:1",
+            "ucd:1:max-meeting=2",
+        ],
         300,
     );
     for estimator in &lab.estimators {
@@ -75,14 +93,18 @@ fn biased_estimators_are_found_biased() {
     let mean_field = lab.estimators[2].linear.unwrap();
     assert!(mean_field.is_biased(), "the linear identity needs the model's own chain: {mean_field:?}");
     let cut = &lab.estimators[5];
-    assert!(matches!(cut.notes[..], [LabNote::Cut { n_cut, n_all: 12_000, at: 2 }] if n_cut > 100), "{cut:?}");
+    assert!(
+        matches!(cut.notes[..], [LabNote::Cut { n_cut, n_all: 12_000, at: 2 }] if n_cut > 100),
+        "{cut:?}"
+    );
 }
 
 /// Tours that are not cut: the linear identity holds at any number of tours, and the bias of their
 /// ratio falls as one over it.
 #[test]
 fn the_bias_of_ratios_falls_with_the_number_of_tours() {
-    let names = [4, 8, 16].map(|n| format!("lvs:drop:dynamic:n-chains={n}:samples-per-row=1:row-fraction=0.1"));
+    let names =
+        [4, 8, 16].map(|n| format!("lvs:drop:dynamic:n-chains={n}:samples-per-row=1:row-fraction=0.1"));
     let lab = run(&names.each_ref().map(String::as_str), 2500);
     let scaled = |k: usize, n: f64| {
         let Measured { value, std_err } = bias(&lab.estimators[k]).squared;
@@ -226,7 +248,10 @@ fn a_sampled_reference_agrees_with_the_exact_one() {
     assert!((a.value - b.value).abs() < LIMIT * a.std_err.hypot(b.std_err) && b.std_err > a.std_err);
     // The exact gradient itself differs from the samples by their error, and is not called biased.
     let of_exact = bias(&sampled.estimators[1]);
-    assert!(!of_exact.is_biased() && of_exact.squared.value < LIMIT * of_exact.squared.std_err, "{of_exact:?}");
+    assert!(
+        !of_exact.is_biased() && of_exact.squared.value < LIMIT * of_exact.squared.std_err,
+        "{of_exact:?}"
+    );
 }
 
 #[test]
@@ -234,7 +259,8 @@ fn numbers_do_not_depend_on_threads() {
     let with = |n: usize| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n).build().unwrap();
         let mut lab = pool.install(|| {
-            let settings = LabSettings { batch_size: 300, ..settings(&["cd:2", "ucd", "pcd:1", "lvs:keep:2"], 9) };
+            let settings =
+                LabSettings { batch_size: 300, ..settings(&["cd:2", "ucd", "pcd:1", "lvs:keep:2"], 9) };
             let words = (0..300).map(|r| r * 7 % 64).collect();
             lab(&model(), &Rows::Bits(BitRows::from_words(6, words)), &settings, &Silent).unwrap()
         });

@@ -123,9 +123,8 @@ fn naive_pair(rbm: &Rbm, row: &BitRows, k: u64, at: Step, r: usize, slip: Slip) 
             let of = |(j, &x): (usize, &f32)| f64::from(if h >> j & 1 == 1 { -x } else { x }).exp().ln_1p();
             -inputs.iter().enumerate().map(of).sum::<f64>()
         };
-        let sampled = |v: u64, draws: Draws| {
-            rbm.sample_h_from_v(&bits(n_visible, v), |_| draws).unwrap().words()[0]
-        };
+        let sampled =
+            |v: u64, draws: Draws| rbm.sample_h_from_v(&bits(n_visible, v), |_| draws).unwrap().words()[0];
         x = sampled(x_v, draws(1));
         y = x;
         if coupling::uniform_of_agreement(draws(1)).ln() > log_p(&to_y, x) - log_p(&to_x, x) {
@@ -208,7 +207,8 @@ fn meeting_times_have_their_distribution() {
         p.iter().enumerate().map(|(i, &p)| f64::from(if word >> i & 1 == 1 { p } else { 1.0 - p })).product()
     };
     let all_v: Vec<u64> = (0..64).collect();
-    let (up, down) = (rbm.mean_h_from_v(&states(6, &all_v)).unwrap(), rbm.mean_v_from_h(&states(4, &h)).unwrap());
+    let (up, down) =
+        (rbm.mean_h_from_v(&states(6, &all_v)).unwrap(), rbm.mean_v_from_h(&states(4, &h)).unwrap());
     let of_v = |v: u64, h: u64| chance(&up.values()[v as usize * 4..][..4], h);
     let of_h = |h: u64, v: u64| chance(&down.values()[h as usize * 6..][..6], v);
     let stays = |h: u64| all_v.iter().map(|&v| of_h(h, v) * of_v(v, h)).sum::<f64>();
@@ -229,8 +229,7 @@ fn weighted_rows_give_weighted_sums() {
     let (rbm, data) = (model(), data());
     let rows: Vec<usize> = (0..N_ROWS).rev().collect();
     let weights: Vec<f32> = (0..N_ROWS).map(|r| 0.5 + (r % 5) as f32).collect();
-    let minibatch =
-        Minibatch { rbm: &rbm, data: &data, rows: &rows, weights: Some(&weights), step: step(4) };
+    let minibatch = Minibatch { rbm: &rbm, data: &data, rows: &rows, weights: Some(&weights), step: step(4) };
     let mut gradient = Gradient::zeros(6, 4);
     assert!(estimator(1, NEVER_CUT).estimate(&Update::new(minibatch, &Silent), &mut gradient).unwrap());
     gradient.flush();

@@ -147,7 +147,9 @@ mod tests {
     const LIMIT: f64 = 5.0;
 
     /// Frequencies of all pairs of states of five units whose inputs differ, some in their sign.
-    fn frequencies(how: impl Fn(&Affine, &Both, &[Draws], &mut [Proposals]) -> Both) -> (Vec<[f64; 32]>, [Vec<f64>; 2]) {
+    fn frequencies(
+        how: impl Fn(&Affine, &Both, &[Draws], &mut [Proposals]) -> Both,
+    ) -> (Vec<[f64; 32]>, [Vec<f64>; 2]) {
         let rbm = random_rbm(6, 5, 1.0, 71);
         let given = Both { x: vec![0b10_0110; N], y: vec![0b01_0111; N] };
         let numbers = |purpose, r: usize| stream(6, purpose, r as u64);
@@ -187,8 +189,9 @@ mod tests {
 
     #[test]
     fn states_agree_as_often_as_they_can_and_follow_their_distributions() {
-        let (counts, p) =
-            frequencies(|affine, given, draws, proposals| as_one(affine, given, draws, proposals, &mut Scratch::default()));
+        let (counts, p) = frequencies(|affine, given, draws, proposals| {
+            as_one(affine, given, draws, proposals, &mut Scratch::default())
+        });
         let most: f64 = p[0].iter().zip(&p[1]).map(|(p, q)| p.min(*q)).sum();
         assert!(worst(&counts, &p) < LIMIT, "{}", worst(&counts, &p));
         assert!(z(agree(&counts), most) < LIMIT, "{} of {most}", agree(&counts));
@@ -217,14 +220,23 @@ mod tests {
             };
             largest((0..5).map(|i| z(differ(i), (on(&p[0], i) - on(&p[1], i)).abs())))
         };
-        let (counts, p) = frequencies(|affine, given, draws, _| by_units(affine, given, draws, &mut Scratch::default()));
+        let (counts, p) =
+            frequencies(|affine, given, draws, _| by_units(affine, given, draws, &mut Scratch::default()));
         assert!(worst(&counts, &p) < LIMIT && units(&counts, &p) < LIMIT, "{}", units(&counts, &p));
         // The control: the kernel that both chains use alone, with the same numbers. It compares them
         // with the unlikely value, which is another one if the sign of the input differs.
         let (counts, p) = frequencies(|affine, given, draws, _| {
             let [x, y] = [&given.x, &given.y].map(|given| {
                 let mut out = vec![0; N];
-                sample(Isa::best(), affine, States::Bits(given), draws, &mut Scratch::default(), &mut out, None);
+                sample(
+                    Isa::best(),
+                    affine,
+                    States::Bits(given),
+                    draws,
+                    &mut Scratch::default(),
+                    &mut out,
+                    None,
+                );
                 out
             });
             Both { x, y }
@@ -237,7 +249,8 @@ mod tests {
     fn chains_that_have_met_stay_together() {
         let rbm = random_rbm(200, 70, 0.7, 72);
         let mut rng = stream(7, Purpose::SelfTest, 1).reader();
-        let words: Vec<u64> = (0..9 * 4).map(|k| rng.next_u64() & if k % 4 == 3 { 0xff } else { u64::MAX }).collect();
+        let words: Vec<u64> =
+            (0..9 * 4).map(|k| rng.next_u64() & if k % 4 == 3 { 0xff } else { u64::MAX }).collect();
         let mut given = Both { x: words.clone(), y: words };
         // Every third pair differs.
         (0..3).for_each(|r| given.y[12 * r] ^= 1);
@@ -248,7 +261,10 @@ mod tests {
             let h = as_one(rbm.up(), &given, &draws, &mut proposals, &mut Scratch::default());
             let v = by_units(rbm.down(), &h, &draws, &mut Scratch::default());
             for r in (0..9).filter(|r| r % 3 != 0) {
-                assert_eq!((&h.x[2 * r..][..2], &v.x[4 * r..][..4]), (&h.y[2 * r..][..2], &v.y[4 * r..][..4]));
+                assert_eq!(
+                    (&h.x[2 * r..][..2], &v.x[4 * r..][..4]),
+                    (&h.y[2 * r..][..2], &v.y[4 * r..][..4])
+                );
                 assert_eq!(proposals[r].next, 0);
             }
             given = v;

@@ -198,8 +198,7 @@ where
             let h = Both { x: std::mem::take(&mut pairs.x), y: std::mem::take(&mut pairs.y) };
             let v = by_units(rbm.down(), &h, &draws(0), scratch);
             let of = |(&row, &next): (&usize, &u32)| Proposals { stream: (self.proposals)(row), next };
-            let mut proposals: Vec<Proposals> =
-                pairs.rows.iter().zip(&pairs.n_proposals).map(of).collect();
+            let mut proposals: Vec<Proposals> = pairs.rows.iter().zip(&pairs.n_proposals).map(of).collect();
             let h = as_one(rbm.up(), &v, &draws(1), &mut proposals, scratch);
             pairs.n_proposals = proposals.into_iter().map(|of| of.next).collect();
             (pairs.x, pairs.y, pairs.t) = (h.x, h.y, pairs.t + 1);

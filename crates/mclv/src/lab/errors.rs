@@ -118,7 +118,7 @@ impl Errors {
             + 2.0 * of_estimates / (size * (size - 1.0))
             + per_group(4.0 * along_groups + 2.0 * of_groups / (q - 1.0).max(1.0) + 4.0 * both / size);
         let squared = Measured { value: squared, std_err: variance.sqrt() };
-        Unbiasedness { squared, p: self.p_of_no_bias(&w) }
+        Unbiasedness { squared, p: self.p_of_no_bias(w) }
     }
 
     /// The probability of estimates that err as much in one direction, if they have no bias. Half of

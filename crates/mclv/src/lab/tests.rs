@@ -207,7 +207,7 @@ fn squared_biases_and_their_test_are_calibrated() {
             let groups = synthetic(&mut rng, q, 0.0);
             let mean: Vec<f32> =
                 (0..20).map(|k| groups.iter().map(|g| g[k]).sum::<f32>() / (q.max(1) as f32)).collect();
-            let errors = Errors::new(&estimates, &groups, &mean, &vec![1.0; 20]);
+            let errors = Errors::new(&estimates, &groups, &mean, &[1.0; 20]);
             let found = errors.unbiasedness(None);
             alarms += f64::from(u8::from(found.p < 0.05));
             sum += found.squared.value;

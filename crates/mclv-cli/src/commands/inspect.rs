@@ -13,9 +13,9 @@ use std::path::PathBuf;
   mclv inspect model.safetensors
   mclv inspect runs/table-1 --units 25
 
-For tables, it lists the hidden units with the largest weights, and for each of them the columns with
-the largest weights. If the weight is positive, the unit is on more often in rows where the column
-is 1. h0 is the first hidden unit, as in the files of `mclv transform`.")]
+For tables, it lists the hidden units with the largest weights, and for each of them the columns
+with the largest weights. If the weight is positive, the unit is on more often in rows where the
+column is 1. h0 is the first hidden unit, as in the files of `mclv transform`.")]
 pub(crate) struct InspectArgs {
     /// Model file, checkpoint, or the folder of a run or sweep (its best model)
     #[arg(value_hint = ValueHint::FilePath)]

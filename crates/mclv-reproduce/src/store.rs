@@ -227,7 +227,7 @@ mod tests {
         std::fs::create_dir(at("results")).unwrap();
         symlink(at("victim"), at("results/runs")).unwrap();
         let error = Store::open(&at("results")).err().unwrap().to_string();
-        assert!(error.contains("runs is a link"), "{error}");
+        assert!(error.contains("runs: is a link"), "{error}");
         assert_eq!(std::fs::read(at("victim/.lock")).unwrap(), b"precious");
         let store = Store::open(&at("own")).unwrap();
         symlink(at("victim"), store.path(&task(0))).unwrap();

@@ -30,8 +30,20 @@ fn some<T: Copy>(all: &[T], places: &[usize]) -> Vec<T> {
     }
 }
 
-const SMALL: [&str; 10] =
-    ["--n-tours", "50", "--n-chains", "20", "--n-betas", "20", "--n-ladders", "4", "--ladder-steps", "20"];
+const SMALL: [&str; 12] = [
+    "--n-tours",
+    "50",
+    "--n-chains",
+    "20",
+    "--n-betas",
+    "20",
+    "--n-ladders",
+    "4",
+    "--ladder-steps",
+    "20",
+    "--max-steps",
+    "20000",
+];
 
 /// Weights to ±10⁴ and biases to ±10⁵, of both signs.
 #[test]
@@ -55,7 +67,7 @@ fn extreme_parameters_give_finite_numbers() {
                 [&["logz", "m.npz", "--method", "mclv,ladder,ais,reverse-ais,bar"][..], &data, &SMALL]
                     .concat(),
                 [&["likelihood", "m.npz", "--pseudo"][..], &data].concat(),
-                [&["tours", "m.npz", "--n-tours", "200", "--max-steps", "100"][..], &data].concat(),
+                [&["tours", "m.npz", "--n-tours", "200", "--max-steps", "1000"][..], &data].concat(),
                 [&["modes", "m.npz"][..], &data].concat(),
                 vec!["sample", "m.npz", "-n", "20", "-o", "s.npy", "--force"],
                 vec![

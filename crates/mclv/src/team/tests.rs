@@ -295,7 +295,7 @@ fn a_data_file_is_read_in_parts_and_what_goes_wrong_stops_all() {
         })
     };
     for word in outcomes("x.npy", &|rank| if rank == 1 { "empty" } else { "whole" }) {
-        assert!(word.contains("rank 1: cannot read") && word.contains("empty/x.npy"), "{word}");
+        assert!(word.contains("rank 1: cannot read x.npy"), "{word}");
     }
     for word in outcomes("x.npy", &|rank| if rank == 2 { "short" } else { "whole" }) {
         assert!(word.contains("for rank 2; all ranks must see the same file"), "{word}");

@@ -310,7 +310,9 @@ impl Report {
         lines.push(("longest", format!("{more_than}{}", self.longest)));
         lines.push(("tail rate (empirical)", tail));
         lines.push(("  tours used for it", fitted));
-        lines.extend(exact.map(|e| ("  exactly", format!("{:.5}", e.tail_rate))));
+        // Without tours of more than one step there is no tail.
+        let rate = |rate: f64| if rate.is_finite() { format!("{rate:.5}") } else { "–".into() };
+        lines.extend(exact.map(|e| ("  exactly", rate(e.tail_rate))));
         if let Some(log_z) = &self.log_z {
             let interval =
                 log_z.interval.map_or("none".into(), |(low, high)| format!("{low:.4} to {high:.4}"));

@@ -105,7 +105,7 @@ fn biased_estimators_are_found_biased() {
 fn the_bias_of_ratios_falls_with_the_number_of_tours() {
     let names =
         [4, 8, 16].map(|n| format!("lvs:drop:dynamic:n-chains={n}:samples-per-row=1:row-fraction=0.1"));
-    let lab = run(&names.each_ref().map(String::as_str), 2500);
+    let lab = run(&names.each_ref().map(String::as_str), 10_000);
     let scaled = |k: usize, n: f64| {
         let Measured { value, std_err } = bias(&lab.estimators[k]).squared;
         Measured { value: n * n * value, std_err: n * n * std_err }

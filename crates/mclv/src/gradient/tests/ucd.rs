@@ -184,7 +184,7 @@ fn broken_pairs_are_caught() {
     let exact = Joint::new(&rbm).moments();
     for slip in [Slip::None, Slip::Marginal, Slip::Lag, Slip::Late] {
         let mut replicates = Replicates::default();
-        for update in 0..N_REPLICATES {
+        for update in 0..5 * N_REPLICATES {
             // Few rows: the twin is slow.
             let Rows::Bits(rows) = &data else { panic!("bits") };
             let few = Rows::Bits(rows.select(&[0, 1, 2, 3, 4, 5]));

@@ -40,7 +40,7 @@ fn estimators() -> Vec<(EstimatorSettings, u64)> {
         (tours(Steps(2), Carry, Fresh, MeanVisible, sampled), 0xc70421513a0693b6),
         (tours(Steps(2), Carry, Metropolis, MeanHidden, sampled), 0x8ea47b37a133f5ca),
         (EstimatorSettings::Tempered { k: 2, n_chains: 20, n_rungs: 7 }, 0xee2439b6af664681),
-        (EstimatorSettings::Ucd { k: 2, max_meeting: 50 }, 0),
+        (EstimatorSettings::Ucd { k: 2, max_meeting: 50 }, 0xfad6f29137b1275b),
         (EstimatorSettings::Exact, 0xc6e8cfcd770d5eb4),
     ]
 }

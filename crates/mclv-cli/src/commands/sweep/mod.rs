@@ -158,11 +158,12 @@ fn text(results: &Results, folder: &SweepFolder) -> String {
     });
     let mut text = table(&header, &[n_names, n_names + 1, n_names + 2], rows);
     text.push('\n');
-    let mut lines = Vec::new();
-    lines.push(("test", results.test_in_words()));
-    lines.push(("sweep", folder.path().display().to_string()));
-    lines.push(("runs", folder.csv().display().to_string()));
-    lines.push(("report", folder.report().display().to_string()));
+    let mut lines = vec![
+        ("test", results.test_in_words()),
+        ("sweep", folder.path().display().to_string()),
+        ("runs", folder.csv().display().to_string()),
+        ("report", folder.report().display().to_string()),
+    ];
     if let Some(best) = results.best_run() {
         lines.push(("chosen", best.display().to_string()));
         lines.push(("next", format!("mclv likelihood {}", shell::path(folder.path()))));

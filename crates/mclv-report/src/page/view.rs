@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn long_words_of_tables_break_and_stay_escaped() {
-        let shown = |text: &str| breakable(text).to_string();
+        let shown = |text: &str| super::breakable(text).to_string();
         assert_eq!(shown("k=2,seed=0"), "k=<wbr>2,<wbr>seed=<wbr>0");
         assert_eq!(shown("a, b <c>"), "a, b &lt;c&gt;");
     }

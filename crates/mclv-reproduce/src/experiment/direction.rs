@@ -133,7 +133,8 @@ pub(super) fn dynamic_parts(options: &Options, store: &Store) -> Result<Parts> {
             let record = store.get(&Task::Train(run.clone()))?;
             let trained: Trained = record.read()?;
             n_diverged += usize::from(trained.diverged_in.is_some());
-            seconds.push(record.cpu_seconds.unwrap_or(record.seconds));
+            // Runs that were interrupted have no CPU time.
+            seconds.extend(record.cpu_seconds);
             if let Some(found) = likelihoods_of(&run, store)? {
                 train.push(found.train.mean);
                 test.push(found.test.mean);

@@ -26,7 +26,7 @@ pub(super) fn parts(options: &Options, store: &Store) -> Result<Parts> {
         let space: Space = store.get(&task(options, (n_rows, m)))?.read()?;
         let n = space.n_states as f64;
         rows.push(vec![
-            n_rows.into(),
+            (space.n_drawn / m).into(),
             m.into(),
             space.n_drawn.into(),
             space.n_states.into(),

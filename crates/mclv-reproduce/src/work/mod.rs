@@ -59,10 +59,6 @@ pub(crate) fn run(
         Task::Train(model) => {
             let folder = RunFolder::new(store.path(task));
             let (trained, before) = train::run(model, &folder, progress)?;
-            if !store.keeps_checkpoints {
-                let checkpoints = folder.checkpoints();
-                std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
-            }
             (json(serde_json::to_value(trained)), before)
         }
         Task::Likelihood(of) => {

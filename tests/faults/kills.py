@@ -61,10 +61,12 @@ class Study:
         for path in (folder, self.empty):
             path.mkdir()
         (self.empty / "rows.csv").write_text(rows())
-        copy(self.empty, self.whole)
+        # In the same place, because runs record the folder that relative paths start from.
+        copy(self.empty, self.killed)
         begun = time.monotonic()
-        succeed(self.whole, self.words)
+        succeed(self.killed, self.words)
         self.seconds = time.monotonic() - begun
+        copy(self.killed, self.whole)
         self.calls = broken(copy(self.empty, self.killed), self.words, 0, "kill").calls
         check_order(self.killed, self.calls)
         self.n_killed = self.n_calls_killed = 0

@@ -10,7 +10,7 @@
 
 use crate::task::Task;
 use mclv::train::RunFolder;
-use mclv::{Error, Owner, Result, read_text, write_inside};
+use mclv::{Error, Owner, Result, read_text, team, write_inside};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::HashMap;
@@ -142,6 +142,8 @@ impl Store {
                 "it holds the result of other settings than its name says; delete it, and it is made again",
             ));
         }
+        // The process that stored it may have been killed right afterwards.
+        self.remove_checkpoints(task)?;
         Ok(Some(record))
     }
 
@@ -168,7 +170,19 @@ impl Store {
         };
         let json = serde_json::to_string_pretty(&record).expect("records are plain JSON");
         write_inside(&self.record_path(task), json.as_bytes())?;
+        self.remove_checkpoints(task)?;
         Ok(record)
+    }
+
+    /// Removes the checkpoints of a training whose record is stored. Until then a killed process
+    /// needs them to go on.
+    fn remove_checkpoints(&self, task: &Task) -> Result<()> {
+        let checkpoints = RunFolder::new(self.path(task)).checkpoints();
+        let is_kept = self.keeps_checkpoints || !matches!(task, Task::Train(_));
+        if is_kept || !team::is_first() || !checkpoints.exists() {
+            return Ok(());
+        }
+        std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))
     }
 }
 
@@ -233,6 +247,26 @@ mod tests {
         symlink(at("victim"), store.path(&task(0))).unwrap();
         assert!(store.run_folder(&task(0)).unwrap_err().to_string().contains("is a link"));
         assert!(store.run_folder(&task(1)).is_ok());
+    }
+
+    #[test]
+    fn checkpoints_go_after_the_result_is_stored() {
+        let folder = tempfile::tempdir().unwrap();
+        let task = task(0);
+        let checkpoints = RunFolder::new(Store::open(folder.path()).unwrap().path(&task)).checkpoints();
+        let make = || std::fs::create_dir_all(&checkpoints).unwrap();
+        make();
+        let keeping = Store::open(folder.path()).unwrap().keeping_checkpoints();
+        keeping.put(&task, Value::from(7), 1.5, None).unwrap();
+        assert!(checkpoints.exists());
+        drop(keeping);
+        let store = Store::open(folder.path()).unwrap();
+        store.put(&task, Value::from(7), 1.5, None).unwrap();
+        assert!(!checkpoints.exists());
+        // As if the process had been killed between the two.
+        make();
+        store.find(&task).unwrap().unwrap();
+        assert!(!checkpoints.exists());
     }
 
     #[test]

@@ -74,10 +74,6 @@ pub(crate) fn run(
         Task::Train(model) => {
             let folder = store.run_folder(task)?;
             let (trained, before) = train::run(model, &folder, progress)?;
-            if !store.keeps_checkpoints {
-                let checkpoints = folder.checkpoints();
-                std::fs::remove_dir_all(&checkpoints).map_err(Error::io("delete", &checkpoints))?;
-            }
             (json(serde_json::to_value(trained)), before)
         }
         Task::Likelihood(of) => {

@@ -291,6 +291,12 @@ fn find_column(path: &Path, first: &ByteRecord, what: &str, column: &str) -> Res
         }
     };
     index.ok_or_else(|| {
+        if n == 0 {
+            return Error::malformed(
+                path,
+                format!("has no {what} column {column:?}: its first line is empty"),
+            );
+        }
         let names: Vec<_> = first.iter().take(20).map(String::from_utf8_lossy).collect();
         let more = if n > 20 { ", …" } else { "" };
         let names = names.join(", ");

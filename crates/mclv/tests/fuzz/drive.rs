@@ -96,7 +96,8 @@ pub(crate) fn damage_and_read(readers: &'static [Reader], n_files: u64) {
     for reader in readers {
         let n = (n_files * reader.weight).div_ceil(weights);
         let seeds = (reader.seeds)();
-        let folder = tempfile::tempdir().unwrap();
+        // In memory where possible: the files are small, many, and not worth a disk's time.
+        let folder = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
         for seed in &seeds {
             (reader.read)(folder.path(), &(reader.join)(seed));
         }

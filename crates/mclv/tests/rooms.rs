@@ -179,6 +179,7 @@ const OPENERS: &[(&str, &str)] = &[
     ("crates/mclv/src/file/atomic.rs", "this is the guarded way to write"),
     ("crates/mclv/src/file/owner.rs", "it looks at the lock before it opens it"),
     ("crates/mclv/src/train/files.rs", "it appends to the metrics, which it has made a regular file"),
+    ("crates/mclv/src/data/download.rs", "its tests look at what was written"),
     ("crates/mclv/src/data/npm.rs", "it writes into a temporary folder of its own"),
     ("crates/mclv/src/data/hdf5.rs", "the HDF5 library opens files itself"),
     ("crates/mclv-cli/src/commands/hdf5.rs", "the HDF5 library opens files itself"),

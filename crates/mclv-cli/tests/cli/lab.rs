@@ -66,7 +66,7 @@ fn wrong_estimators_and_files_are_refused_before_the_work() {
     std::fs::write(sandbox.path("there.csv"), "mine").unwrap();
     for (args, cure) in [
         (vec!["--estimators", "cdd:1"], "did you mean `cd`"),
-        (vec!["--estimators", "lvs:1:walk=3"], "choose `k`"),
+        (vec!["--estimators", "lvs:1:walk=3"], "choose --k"),
         (vec!["--estimators", "tempered:carry"], "--unfinished"),
         (vec!["--replicates", "3"], "at least 8"),
         (vec!["--plot", "figure.html"], ".svg"),

@@ -131,7 +131,7 @@ impl LabSettings {
 /// use mclv::{Init, progress::Silent, data::{self, DataSpec}, lab::{LabSettings, lab}};
 /// let spec = DataSpec { source: "bars-and-stripes:3".into(), ..DataSpec::default() };
 /// let rows = data::load(&spec, &Silent)?.rows;
-/// let rbm = Init::Data.model(&rows, 4, 1);
+/// let rbm = Init::Data.model(&rows, 4, 1)?;
 /// let settings = LabSettings { estimators: vec!["cd:1".into(), "exact".into()], ..Default::default() };
 /// let lab = lab(&rbm, &rows, &settings, &Silent)?;
 /// assert_eq!(lab.estimators[1].mse.value, 0.0);

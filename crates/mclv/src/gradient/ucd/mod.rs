@@ -28,7 +28,7 @@ mod terms;
 
 pub use info::CouplingInfo;
 
-use super::{Estimator, EstimatorInfo, Gradient, PairBlock, Step, Update};
+use super::{Estimator, EstimatorInfo, Gradient, PairBlock, State, Step, Update};
 use crate::bits::words_for;
 use crate::chain::{BLOCK, Chains, Clock, VisibleChain};
 use crate::model::Rbm;
@@ -118,6 +118,16 @@ impl Estimator for Ucd {
     fn take_info(&mut self) -> EstimatorInfo {
         let coupling = Some(std::mem::take(&mut self.info)).filter(|info| info.n_pairs > 0);
         EstimatorInfo { coupling, ..EstimatorInfo::default() }
+    }
+
+    /// Pairs end within an update, so only the counts of an unfinished epoch are kept.
+    fn save(&self) -> State {
+        State::new(&self.info)
+    }
+
+    fn restore(&mut self, _: &Rbm, state: &State) -> Result<()> {
+        self.info = state.counts()?;
+        Ok(())
     }
 }
 

@@ -16,7 +16,18 @@ fn it_tells_biased_estimators_from_others_and_covers_snapshots() {
         ["train", "bars-and-stripes:3", "--n-hidden", "6", "--epochs", "200", "--snapshots", "20,200"];
     assert_eq!(sandbox.run(&[&train[..], &["-o", "run"]].concat()).code, Some(0));
     let estimators = "lvs:drop:1,ucd:1:max-meeting=100000,lvs:drop:dynamic,exact";
-    let lab = ["lab", "run", "--estimators", estimators, "--replicates", "500", "--plot", "bias.svg", "--csv", "lab.csv"];
+    let lab = [
+        "lab",
+        "run",
+        "--estimators",
+        estimators,
+        "--replicates",
+        "500",
+        "--plot",
+        "bias.svg",
+        "--csv",
+        "lab.csv",
+    ];
     let json = sandbox.json(&lab);
     let models = json["models"].as_array().unwrap();
     assert_eq!(models.iter().map(|model| model["epoch"].as_u64()).collect::<Vec<_>>(), [Some(20), Some(200)]);

@@ -10,7 +10,7 @@ use crate::bits::ones;
 use crate::data::Rows;
 use crate::gradient::{data_moments, model_moments};
 use crate::progress::Progress;
-use crate::tour::{Tour, TourEngine, TourSettings, Tours};
+use crate::tour::{Tour, TourEngine, TourGroups, TourSettings, Tours};
 use serde::{Deserialize, Serialize};
 
 /// Tours of some lengths, and the part of the gradient that they contribute.
@@ -140,7 +140,7 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 fn sums_of_moments(
     engine: &TourEngine<'_>,
     tours: (&Tours, &TourSettings),
-    groups: (usize, &dyn Fn(&Tour) -> Option<usize>),
+    groups: TourGroups<'_>,
     progress: &dyn Progress,
 ) -> Result<Vec<Vec<f64>>> {
     let (n_v, n_h) = (engine.rbm().n_visible(), engine.rbm().n_hidden());

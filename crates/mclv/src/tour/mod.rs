@@ -54,6 +54,7 @@ pub use estimate::{Estimate, EstimateGuarantee};
 pub use extremes::{Extremes, FirstStep};
 pub use pilot::PilotSettings;
 pub use record::{End, StartedFrom, Tour, Tours};
+pub use revisit::TourGroups;
 pub use settings::TourSettings;
 pub(crate) use start_table::StartTable;
 pub use stopping_set::StoppingSet;

@@ -13,10 +13,13 @@ use mclv_kernels::layer::Scratch;
 /// that sums do not depend on threads; each piece holds one sum of each statistic.
 const PIECES: usize = 8;
 
+/// The number of groups of tours, and a function that gives the number of the group that a tour
+/// belongs to, or `None` to leave it out.
+pub type TourGroups<'a> = (usize, &'a dyn Fn(&Tour) -> Option<usize>);
+
 impl TourEngine<'_> {
     /// Sums `n_sums` statistics over all states of the tours of each group, and returns the sums of
-    /// the groups. `group` gives the number of the group that a tour belongs to, or `None` to leave
-    /// it out.
+    /// the groups.
     ///
     /// The tours are run again, with the `settings` that they were run with.
     ///
@@ -28,7 +31,7 @@ impl TourEngine<'_> {
     pub fn sums_by_group(
         &self,
         (tours, settings): (&Tours, &TourSettings),
-        (n_groups, group): (usize, &dyn Fn(&Tour) -> Option<usize>),
+        (n_groups, group): TourGroups<'_>,
         (n_sums, add): (usize, &AddStatistics<'_>),
         progress: &dyn Progress,
     ) -> Result<Vec<Vec<f64>>> {

@@ -36,7 +36,11 @@ pub fn blocks(of: &Theorems) -> Vec<Block> {
     let block = |sheet: Sheet| {
         let mut header: Vec<Column> = sheet.header.iter().map(|name| Column::number(*name)).collect();
         header[0] = Column::text(sheet.header[0]);
-        let rows = sheet.rows.into_iter().map(|row| row.into_iter().map(Cell::text).collect()).collect();
+        // Numbers are aligned to the right; the first column is text.
+        let cell =
+            |(k, text): (usize, String)| if k == 0 { Cell::text(text) } else { Cell::number(0.0, text) };
+        let rows =
+            sheet.rows.into_iter().map(|row| row.into_iter().enumerate().map(cell).collect()).collect();
         let table = Table { header, rows, sortable: false, runs: Vec::new() };
         [Block::Note(sheet.title), Block::Table(table), Block::Note(sheet.note)]
     };

@@ -22,7 +22,7 @@ fn it_tells_biased_estimators_from_others_and_covers_snapshots() {
         "--estimators",
         estimators,
         "--replicates",
-        "500",
+        "2000",
         "--plot",
         "bias.svg",
         "--csv",

@@ -172,7 +172,6 @@ fn slug(title: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::breakable;
     use crate::figure::{Figure, Point, Series};
     use crate::page::{Block, Cell, Column, Level, Live, Page, Section, Table, Verdict};
 
